@@ -23,7 +23,7 @@ from guerdon.core.task import Ask, Sampling
 
 
 @dataclass(frozen=True)
-class Asked:
+class TriedAsk:
     """An ask, and what all of its tries have in common."""
 
     ask: Ask
@@ -41,7 +41,7 @@ class OneTurn(Sequence[Episode]):
     role: str
     step: int
     version: int  # of the weights that acted
-    asked: Sequence[Asked]  # [A]
+    asked: Sequence[TriedAsk]  # [A]
     action: npt.NDArray[np.int64]  # [S] what was said, episode after episode
     logp: npt.NDArray[np.float32]  # [S]
     length: npt.NDArray[np.int64]  # [E]

@@ -14,7 +14,7 @@ import numpy as np
 
 from guerdon.core.errors import UserError
 from guerdon.core.model import Model, Request
-from guerdon.core.one_turn import Asked, OneTurn
+from guerdon.core.one_turn import OneTurn, TriedAsk
 from guerdon.core.play import Env, role_of_one_turn
 from guerdon.core.seeds import Place
 from guerdon.core.task import Ask, Sampling
@@ -64,7 +64,7 @@ def in_columns(
 
 def _encoded(
     model: lm, asks: Sequence[Ask], sampling: Sampling, place: tuple[int, int, int]
-) -> tuple[list[Asked], list[TokenRequest]]:
+) -> tuple[list[TriedAsk], list[TokenRequest]]:
     """Each ask in tokens, and a request for each try at it, which differ by their seeds alone."""
     seed, step, first = place
     asked, requests = [], []
@@ -72,7 +72,7 @@ def _encoded(
         at, how, view = Place(seed, step, number), ask.sampling or sampling, ask.shown
         seeds = at.derive_each(ask.n, 0)
         one = model.token_request(Request((), view, how, seeds[0]))
-        asked.append(Asked(ask, number, at, one.context, how, view))
+        asked.append(TriedAsk(ask, number, at, one.context, how, view))
         requests.append(one)
         requests += [TokenRequest(Request((), view, how, other), *one[1:]) for other in seeds[1:]]
     return asked, requests

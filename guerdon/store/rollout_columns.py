@@ -25,7 +25,7 @@ NOTHING: dict[str, Any] = {}  # is spelled once for all that tell nothing
 def file_columns(batch: Batch, pa: Any) -> dict[str, Any]:
     """Arrow arrays by their names, in the order of a file."""
     row_of = {(e, p): g for g, (e, p) in enumerate(zip(batch.episode.tolist(), batch.place.tolist(), strict=True))}
-    rows = [Row(e, ep, i) for e, ep in enumerate(batch.episodes) for i in (range(len(ep.segments)) or (-1,))]
+    rows = [FileRow(e, ep, i) for e, ep in enumerate(batch.episodes) for i in (range(len(ep.segments)) or (-1,))]
     kept = np.array([row_of.get((row.number, row.place), -1) for row in rows], np.int64)
     types = _types(pa, batch.action.is_floating_point(), batch.context.is_floating_point())
     known = {"row": kept, **_episode_columns(rows), **_segment_columns(rows, types, pa)}
@@ -47,7 +47,7 @@ def _types(pa: Any, continuous: bool, observed: bool) -> dict[str, Any]:
     }  # fmt: skip
 
 
-class Row(NamedTuple):
+class FileRow(NamedTuple):
     """A row of a file: an episode and one of its segments, -1 where it has none."""
 
     number: int
@@ -55,7 +55,7 @@ class Row(NamedTuple):
     place: int
 
 
-def _episode_columns(rows: Sequence[Row]) -> dict[str, list[Any]]:
+def _episode_columns(rows: Sequence[FileRow]) -> dict[str, list[Any]]:
     """What is told of the episodes. Tries share their ask, which is spelled once."""
     episodes = [row.episode for row in rows]
     tasks = [ep.ask.task for ep in episodes]
@@ -89,7 +89,7 @@ def _told(ask: Ask) -> dict[str, Any]:
     }
 
 
-def _segment_columns(rows: Sequence[Row], types: dict[str, Any], pa: Any) -> dict[str, Any]:
+def _segment_columns(rows: Sequence[FileRow], types: dict[str, Any], pa: Any) -> dict[str, Any]:
     """What is told of the segments; nothing where an episode has none."""
     segments = [row.episode.segments[row.place] if row.place >= 0 else None for row in rows]
     roles = [None if s is None else s.role for s in segments]
@@ -182,8 +182,8 @@ class _Rows:
         return _cut(values[self.index].reshape(-1), [next(sizes) if there else None for there in self.there], kind, pa)
 
     def spans(self) -> list[range | None]:
-        found = (range(b, b + n) for b, n in zip(self.begin.tolist(), self.length.tolist(), strict=True))
-        return [next(found) if there else None for there in self.there]
+        taken = (range(b, b + n) for b, n in zip(self.begin.tolist(), self.length.tolist(), strict=True))
+        return [next(taken) if there else None for there in self.there]
 
 
 def _notes(name: str, detail: dict[int, Any], span: range) -> str | None:
