@@ -9,6 +9,8 @@ import pytest
 import torch
 from small import small_lm, table
 
+import guerdon as gd
+from guerdon import exact, length
 from guerdon.core.episode import End, Episode, Segment
 from guerdon.core.errors import CtrlC, UserError
 from guerdon.core.one_turn import OneTurn, failed_in, steps_in
@@ -22,6 +24,7 @@ from guerdon.engine.continuous import Continuous
 from guerdon.engine.player import Player
 from guerdon.envs.simple import single_turn
 from guerdon.models.frozen_copy import snapshot
+from guerdon.recipes.house.grpo import grpo
 from guerdon.tasks import load
 
 TALK = Conversation([{"role": "system", "content": "be brief"}, {"role": "user", "content": "x + 4 = 9"}])
@@ -212,3 +215,22 @@ def test_tasks_of_the_package_are_played_alike(model, name):
     asks = [Ask(source.get("train", index), 2) for index in range(4)]
     (_, columns), (_, listed) = both(model, asks)
     assert isinstance(columns, OneTurn) and pack(columns).same(pack(listed))
+
+
+@pytest.mark.parametrize("reward", [None, exact() - length(9).weight(0.1)], ids=["checked", "a formula"])
+def test_a_training_comes_to_the_same(model, tmp_path, reward):
+    """Weights, events, exams and rollout files, over several epochs of learning."""
+    parts = {"task": load("chain:1-2"), "model": model, "reward": reward}
+    knobs = {"prompts": 3, "tries": 4, "steps": 3, "max_tokens": 6, "learn.epochs": 2, "learn.updates": 2, "kl": 0.1}
+    runs = []
+    for name, env in (("columns", single_turn()), ("words", in_its_own_words())):
+        made = grpo.build(parts, knobs).but(env=env)
+        options = gd.Options(eval_tasks=3, eval_tries=2, eval_every=2, truth="verified")
+        runs.append(gd.train(made, seed=3, out=tmp_path / name, options=options))
+    first, second = runs
+    assert first.weights == second.weights
+    assert first.metrics.drop_columns(["seconds"]) == second.metrics.drop_columns(["seconds"])
+    assert first.evaluations == second.evaluations and len(first.evaluations) == 3
+    stored = [sorted((run.path / "rollouts").iterdir()) for run in runs]
+    assert [p.name for p in stored[0]] == [p.name for p in stored[1]] and len(stored[0]) == 3
+    assert [p.read_bytes() for p in stored[0]] == [p.read_bytes() for p in stored[1]]
