@@ -31,6 +31,9 @@ class Watched:
     def check(self, batch, *columns):
         return batch
 
+    def record_early(self, batch, last):
+        """Nothing is recorded that could be worked out early."""
+
     def done(self, batch):
         self.batches.append(batch)
         self.rows.append({**self.play.metrics, **self.play.counts()})

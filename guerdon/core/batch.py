@@ -83,7 +83,7 @@ class Batch:
     [1.0, 1.0, 0.0, 0.0]
     """
 
-    episodes: tuple[Episode, ...]
+    episodes: Sequence[Episode]
     roles: tuple[str, ...]  # the names that `role` indexes
     count: Count
     # steps

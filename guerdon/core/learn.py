@@ -156,6 +156,10 @@ class Learn(FieldColumns):
                 done += 1
         self._note("" if totals["grad_norm"] else FLAT, play)
         play.log(**{f"{self.model}/{k}": v / done for k, v in totals.items()}, **{f"{self.model}/lr": lr})
+        return self.left_of(batch)
+
+    def left_of(self, batch: Batch) -> Batch:
+        """What a batch goes on as once it was learned from: without what the model read with the weights it had."""
         return batch.without(*(n for n in batch.cols if n.startswith(f"{self.model}.")))
 
     def _shares(self, rows: Batch, play: Play, epoch: int) -> list[Batch]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import get_args
 
 import numpy as np
@@ -14,6 +14,7 @@ from guerdon.core.batch import ENDS, Batch, Count, Pairs
 from guerdon.core.column import Column, Per, Reason
 from guerdon.core.episode import End, Episode, Segment
 from guerdon.core.errors import UserError
+from guerdon.core.one_turn import OneTurn, steps_in
 
 END_NUMBER = {end: n for n, end in enumerate(ENDS)}
 
@@ -26,6 +27,8 @@ def pack(episodes: Iterable[Episode]) -> Batch:
     >>> gd.pack([gd.Episode(gd.Ask(gd.Task("7", "2 + 2 =", "4")), (turn,))]).action.tolist()
     [4, 1]
     """
+    if isinstance(episodes, OneTurn):
+        return _packed(episodes)
     eps = tuple(episodes)
     segments = [s for ep in eps for s in ep.segments]
     role = [s.role for s in segments]
@@ -65,9 +68,45 @@ def pack(episodes: Iterable[Episode]) -> Batch:
         leaf=leaf,
         path_track=path_track,
         path_seg=path_seg,
-        ask_E=_ints(_number(eps, lambda ep: (ep.step, ep.number))),
-        task_E=_ints(_number(eps, lambda ep: ep.task.key)),
+        ask_E=_ints(_numbered((ep.step, ep.number) for ep in eps)),
+        task_E=_ints(_numbered(ep.task.key for ep in eps)),
     ).recount()
+
+
+def _packed(tries: OneTurn) -> Batch:
+    """Columns as a Batch: a segment and a track for each try."""
+    size, asked = len(tries), tries.asked
+    each = torch.arange(size)
+    seg = _runs(tries.length.tolist())
+    weight = torch.ones(len(seg))
+    of = tries.ask_E.tolist()
+    contexts = [asked[a].context for a in of]
+    heat = [float(one.sampling.temperature) for one in asked]
+    task = _numbered(one.ask.task.key for one in asked)
+    return Batch(
+        episodes=tries,
+        roles=(tries.role,),
+        count=Count(float(len(seg)), size),
+        action=torch.from_numpy(tries.action.copy()),
+        seg=seg,
+        logp=torch.from_numpy(tries.logp.copy()),
+        weight=weight,
+        muted=torch.zeros(len(seg), dtype=torch.bool),
+        parent=torch.full((size,), -1),
+        role=torch.zeros(size, dtype=torch.long),
+        episode=each,
+        place=torch.zeros(size, dtype=torch.long),
+        version=torch.full((size,), tries.version),
+        temperature=torch.tensor([heat[a] for a in of], dtype=torch.float32),
+        end=_ints([END_NUMBER[end] for end in tries.end]),
+        context=_join(contexts, np.int64),
+        context_seg=_runs([len(context) for context in contexts]),
+        leaf=each.clone(),
+        path_track=each.clone(),
+        path_seg=each.clone(),
+        ask_E=torch.from_numpy(tries.ask_E.copy()),
+        task_E=_ints(task)[tries.ask_E],
+    )
 
 
 def unpack(batch: Batch) -> list[Episode]:
@@ -145,8 +184,10 @@ def of_episodes(batch: Batch, wanted: Tensor) -> Batch:
 
 def played_at(batch: Batch, step: int) -> Batch:
     """What was played in a step: without what a memory of earlier ones has joined to it."""
-    now = torch.tensor([ep.step == step for ep in batch.episodes], dtype=torch.bool)
-    return batch if bool(now.all()) else of_episodes(batch, now)
+    steps = steps_in(batch.episodes)
+    if steps.count(step) == len(steps):
+        return batch
+    return of_episodes(batch, torch.tensor([each == step for each in steps], dtype=torch.bool))
 
 
 def attach(batch: Batch, calls: Mapping[int, Sequence[Segment]]) -> Batch:
@@ -200,9 +241,10 @@ def _runs(lengths: Sequence[int]) -> Tensor:
     return torch.from_numpy(np.repeat(np.arange(len(lengths)), np.array(lengths, np.int64)))
 
 
-def _number(episodes: Sequence[Episode], key: Callable[[Episode], Hashable]) -> list[int]:
+def _numbered(keys: Iterable[Hashable]) -> list[int]:
+    """Each key's number, by first appearance."""
     seen: dict[Hashable, int] = {}
-    return [seen.setdefault(key(ep), len(seen)) for ep in episodes]
+    return [seen.setdefault(key, len(seen)) for key in keys]
 
 
 def _join(arrays: Sequence[np.ndarray], dtype: type[np.generic]) -> Tensor:

@@ -143,6 +143,18 @@ def seats_alone(play: Playing) -> Playing:
     return play
 
 
+def one_turn(play: Playing) -> Playing:
+    """Say of an environment's `play` that it shows the ask's view to the environment's one role, once, and closes the record:
+    `await seats[role].act(ask.shown)`, then `return seats.episode()`. Such episodes may be played as columns."""
+    play.one_turn = True  # type: ignore[attr-defined]
+    return seats_alone(play)
+
+
+def role_of_one_turn(env: Env) -> str | None:
+    """The role that acts, where `play` says that it is one turn; one that a subclass wrote anew has to say it anew."""
+    return env.roles[0] if getattr(env.play, "one_turn", False) else None
+
+
 def awaits_seats_alone(env: Env) -> bool:
     """Whether its `play` says so; one that a subclass wrote anew has to say it anew."""
     return getattr(env.play, "seats_alone", False)
@@ -157,7 +169,7 @@ class Stage(Protocol):
     """Batch to Batch. `needs` and `gives` name columns, or `pairs`; the loop has every needed column there before the call.
 
     One with `async prefetch(episode, seed)` is told of every episode as soon as it has ended, while others are being played,
-    and the run's seed.
+    and the run's seed; unless it has `is_early`, and that is false when the run starts.
     """
 
     @property

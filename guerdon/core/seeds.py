@@ -35,6 +35,15 @@ class Place:
     def derive(self, *more: int | str) -> int:
         return _seed(f"{self.text}\x1f{_spelled(more)}")
 
+    def derive_each(self, n: int, *more: int | str) -> list[int]:
+        """`derive(0, *more)`, `derive(1, *more)`, ...: n of them.
+
+        >>> Place(0).derive_each(2, "x") == [derive(0, 0, "x"), derive(0, 1, "x")]
+        True
+        """
+        before, after = f"{self.text}\x1fi", f"\x1f{_spelled(more)}"
+        return [_seed(f"{before}{number}{after}") for number in range(n)]
+
 
 def _spelled(path: tuple[int | str, ...]) -> str:
     return "\x1f".join([f"{type(p).__name__[0]}{p}" for p in path])

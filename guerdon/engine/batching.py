@@ -97,24 +97,25 @@ class ReadingQueue:
         return len(waiting)
 
 
-def _fault(error: Exception, message: str) -> Exception:
+def fault(error: Exception, message: str) -> Exception:
     """What the user hears of it: what to do where that is known."""
     if isinstance(error, UserError):
         return error
+    told: Exception = EngineFault(message)
     if is_gpu_full(error):
-        return GpuFull(
+        told = GpuFull(
             f"{message}: the GPU's memory is full. If other programs use it (nvidia-smi), wait for them or run fewer at a time;"
             " else ask for fewer tries or prompts at once, or fewer tokens"
         )
-    return EngineFault(message)
+    told.__cause__ = error
+    return told
 
 
 def _fail(waiting: Sequence[Promise[Any]], error: Exception, message: str) -> None:
-    fault = _fault(error, message)
-    fault.__cause__ = error if fault is not error else None
+    told = fault(error, message)
     for promise in waiting:
         if not promise.done():
-            promise.set_exception(fault)
+            promise.set_exception(told)
 
 
 class Batcher(abc.ABC):

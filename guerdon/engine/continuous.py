@@ -20,7 +20,7 @@ from guerdon.engine.cuda import cuda_decoding
 from guerdon.engine.decoding import Decoding, Prompt
 from guerdon.engine.transcripts import EndedRow, TranscriptRow, Transcripts
 from guerdon.models.language_model import lm
-from guerdon.models.text import TokenRequest
+from guerdon.models.text import Floats, Ints, TokenRequest
 
 
 class Continuous:
@@ -38,6 +38,7 @@ class Continuous:
         self.live: list[TranscriptRow] = []  # place b is live[b]'s ...
         self.ended: list[EndedRow] = []  # ... and place len(live) + i is ended[i]'s
         self.places = 0
+        self.keeps = True  # whether what ended rows have read is kept for next turns
 
     def add(self, ticket: int, request: Request) -> None:
         self.waiting.append(self.transcripts.open(ticket, self.model.token_request(request)))
@@ -48,6 +49,22 @@ class Continuous:
 
     def step(self) -> list[tuple[int, Reply]]:
         """Let waiting rows in, or else sample on in every row."""
+        done = self._step()
+        replies = self.model.replies([(row.request, *self.transcripts.close(row)) for row in done])
+        return [(row.ticket, reply) for row, reply in zip(done, replies, strict=True)]
+
+    def sample_out(self, requests: Sequence[TokenRequest]) -> tuple[Ints, Floats, Ints]:
+        """Answer requests after which none goes on: what they say, tokens and log-probs one request after the other, and [B]
+        how many each. Nothing of a row is kept for a next turn, and each keeps its line until the end."""
+        rows = [self.transcripts.open(ticket, request) for ticket, request in enumerate(requests)]
+        self.waiting.extend(rows)
+        self.keeps = False
+        while self.busy:
+            self._step()
+        return self.transcripts.said(rows)
+
+    def _step(self) -> list[TranscriptRow]:
+        """The rows that were finished by it."""
         done = [row for row in self.waiting if row.request.limit == 0]
         self.waiting = deque(row for row in self.waiting if row.request.limit > 0)
         with torch.inference_mode():
@@ -62,8 +79,7 @@ class Continuous:
                 token = self.transcripts.latest(self.live)
                 self.transcripts.take(self.live, self.decoding.advance(token, [row.request for row in self.live]))
             done += self._leave()
-        replies = self.model.replies([(row.request, *self.transcripts.close(row)) for row in done])
-        return [(row.ticket, reply) for row, reply in zip(done, replies, strict=True)]
+        return done
 
     # --- rows come and go -----------------------------------------------------------------------------------------
 
@@ -132,7 +148,8 @@ class Continuous:
             self._swap(b, last)
             self.live[b], self.live[last] = self.live[last], self.live[b]
             gone.append(self.live.pop())
-            self.ended.insert(0, gone[-1].ended())
+            if self.keeps:
+                self.ended.insert(0, gone[-1].ended())
         return gone[::-1]
 
     def _swap(self, a: int, b: int) -> None:

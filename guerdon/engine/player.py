@@ -26,6 +26,7 @@ from guerdon.core.schedule import at
 from guerdon.core.seeds import generator
 from guerdon.core.task import Ask, Sampling
 from guerdon.engine.batching import EngineFault, HandBatcher, LoopBatcher
+from guerdon.engine.columns import in_columns
 from guerdon.engine.seats import EpisodeSeats
 
 Listener = Callable[[Episode], Awaitable[None]]
@@ -85,11 +86,28 @@ class Player:
     def __call__(
         self, asks: Sequence[Ask], env: Env | None = None, seats: Mapping[str, str] | None = None
     ) -> list[Episode]:
+        return list(self.played(asks, env, seats))
+
+    def played(
+        self, asks: Sequence[Ask], env: Env | None = None, seats: Mapping[str, str] | None = None
+    ) -> Sequence[Episode]:
+        """The episodes as they come: those of one turn as columns (`core/one_turn.py`), which `pack` takes as they are."""
         env = env or self.env
+        asks = [self._placed(ask, seats) for ask in asks]
+        sampling = self._settled(self.sampling)
+        if not self.ended and asks:
+            columns = in_columns(env, asks, self.models, self.seats, sampling, (self.noise, self.step, self.asked))
+            if columns is not None:
+                self.asked += len(asks)
+                self.meter.tokens += len(columns.action)
+                self.calls += len(columns)
+                self.episodes += len(columns)
+                return columns
+        return self._by_coroutines(asks, env, sampling)
+
+    def _by_coroutines(self, asks: Sequence[Ask], env: Env, sampling: Sampling) -> list[Episode]:
         by_hand = not self.ended and awaits_seats_alone(env)
         batcher = HandBatcher(self.models) if by_hand else LoopBatcher(self.models)
-        sampling = self._settled(self.sampling)
-        asks = [self._placed(ask, seats) for ask in asks]
         jobs = []
         for number, ask in enumerate(asks, start=self.asked):
             who = ask.seated(self.seats)

@@ -51,6 +51,13 @@ class Transcripts:
         count = self.count[row.line]
         return self.token[row.line, :count].copy(), self.logp[row.line, :count].copy()
 
+    def said(self, rows: Sequence[TranscriptRow]) -> tuple[Ints, Floats, Ints]:
+        """What rows have said so far, tokens and log-probs one row after the other, and [B] how many each."""
+        lines = _lines(rows)
+        count = self.count[lines]
+        place, at = np.nonzero(np.arange(self.token.shape[1]) < count[:, None])
+        return self.token[lines[place], at], self.logp[lines[place], at], count
+
     def latest(self, rows: Sequence[TranscriptRow]) -> Ints:
         """[B] the last token of each."""
         lines = _lines(rows)

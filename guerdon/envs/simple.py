@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from guerdon.core.episode import Episode
 from guerdon.core.part import part
-from guerdon.core.play import Seats, seats_alone
+from guerdon.core.play import Seats, one_turn, seats_alone
 from guerdon.core.task import Ask
 
 
@@ -23,7 +23,7 @@ class single_turn:
     def roles(self) -> tuple[str, ...]:
         return (self.role,)
 
-    @seats_alone
+    @one_turn
     async def play(self, ask: Ask, seats: Seats) -> Episode:
         await seats[self.role].act(ask.shown)
         return seats.episode()

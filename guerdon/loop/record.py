@@ -14,7 +14,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import FrameType
 from typing import Any, ClassVar
 
@@ -22,10 +22,13 @@ from guerdon.core.batch import Batch
 from guerdon.core.column import Reason
 from guerdon.core.episode import Episode
 from guerdon.core.errors import CtrlC, RunStopped, UserError, unknown
+from guerdon.core.learn import Learn
+from guerdon.core.one_turn import failed_in, steps_in
 from guerdon.core.pack import played_at
 from guerdon.core.part import changed, knob, knobs, label, part
 from guerdon.core.recipe import Recipe
 from guerdon.engine.player import Player
+from guerdon.loop.early_rollouts import EarlyRollouts
 from guerdon.loop.truth_column import TruthColumn, truth_column
 from guerdon.rewards.formula.scores import cause
 from guerdon.store.event_types import Alarmed, Event, ScoresMissing, StepDone, TimeoutFired, Warned
@@ -145,6 +148,10 @@ class Recorder:
     began: float = 0.0
     seen: int = 0
     stop: str = ""  # why an alarm stops the run
+    early: EarlyRollouts[tuple[dict[str, float], dict[str, float]]] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.early = EarlyRollouts(self._numbers)
 
     def watch(self, recipe: Recipe, events: Sequence[Event], first: int) -> Recorder:
         """Begin to watch, as a run would that has not been broken off: what happened before the step `first` is gone over."""
@@ -180,6 +187,23 @@ class Recorder:
                 raise self.stopped(f"{why}: {lost.first.strip().splitlines()[-1]}", batch)
         return batch
 
+    def record_early(self, batch: Batch, last: Any) -> None:
+        """Begin to work out what is recorded of this step while its `last` stage learns from it."""
+        step, every = self.play.step, self.options.rollouts_every
+        if not isinstance(last, Learn):
+            return
+        batch = last.left_of(batch)
+        if self.truth is not None:
+            if self.truth.copies not in batch.cols:  # the truth is asked when the step is done
+                return
+            batch = self.truth(batch, self.play)
+        is_due = every and step % every == 0
+        self.early.begin(batch, (self.folder.rollouts(step), step) if is_due else None)
+
+    def _numbers(self, batch: Batch) -> tuple[dict[str, float], dict[str, float]]:
+        """The metrics of a batch, and the signs that a watchman looks for."""
+        return batch_metrics(batch), batch_signs(_fresh(batch)) if self.watchman is not None else {}
+
     def done(self, batch: Batch) -> None:
         """A step is complete: store its rollouts and its numbers."""
         step, every = self.play.step, self.options.rollouts_every
@@ -187,14 +211,13 @@ class Recorder:
             self.emit(Warned(step, message=message))
         if self.truth is not None:
             batch = self._with_truth(batch, self.truth)
-        metrics = {**batch_metrics(batch), **self.play.metrics}
+        own, signs = self.early.numbers(batch)
+        metrics = {**own, **self.play.metrics, **signs}
         alarms: list[Alarmed] = []
         if self.watchman is not None:
-            fresh = played_at(batch, max((e.step for e in batch.episodes), default=step))
-            metrics |= batch_signs(fresh)
-            alarms = self.watchman.take(step, metrics, fresh)
+            alarms = self.watchman.take(step, metrics, _fresh(batch))
         if every and (step % every == 0 or alarms):
-            write_batch(self.folder.rollouts(step), batch, step)
+            self.early.finish(self.folder.rollouts(step), batch, step)
         self.emit(
             StepDone(
                 step,
@@ -241,6 +264,11 @@ class Recorder:
         return RunStopped(f"step {self.play.step}: {why} (the batch is in {self.folder.shown(path)})")
 
 
+def _fresh(batch: Batch) -> Batch:
+    """What was played last: without what a memory of earlier steps has joined to it."""
+    return played_at(batch, max(steps_in(batch.episodes), default=0))
+
+
 def _given(batch: Any, stage: Any) -> list[str]:
     """The columns that a stage gave; refused, if it says that it gives others."""
     if not isinstance(batch, Batch):
@@ -258,7 +286,7 @@ def _given(batch: Any, stage: Any) -> list[str]:
 
 def _failed_episodes(episodes: Sequence[Episode]) -> ScoresMissing:
     """How many failed, of how many, and why."""
-    errors = [{"error": str(e.info["error"])} for e in episodes if e.failed]
+    errors = [{"error": str(e.info["error"])} for e in failed_in(episodes)]
     return ScoresMissing(0, failed=len(errors), of=len(episodes), **_why(errors))
 
 

@@ -10,6 +10,7 @@ Leaves out: what is drawn (the curriculum), who plays (`engine/player.py`).
 from __future__ import annotations
 
 import copy
+from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import nullcontext
 from dataclasses import dataclass
@@ -30,7 +31,7 @@ class Played:
     """The episodes of a step, and what the player counted while they were played."""
 
     step: int
-    episodes: list[Episode]
+    episodes: Sequence[Episode]
     counts: dict[str, int]
     metrics: dict[str, float]
 
@@ -56,10 +57,10 @@ class Rollouts:
         if self.worker is not None:
             self.worker.shutdown(wait=True, cancel_futures=True)
 
-    def take(self, step: int) -> list[Episode]:
+    def take(self, step: int) -> Sequence[Episode]:
         """The episodes of this step. Ahead, those of the next begin to be played."""
         if self.next is None:
-            episodes = self.play(self.recipe.curriculum.draw(self.recipe.prompts, self.play))
+            episodes = self.play.played(self.recipe.curriculum.draw(self.recipe.prompts, self.play))
         else:
             played, self.next = self.next.result(), None
             assert played.step == step, f"step {played.step} was played ahead, not {step}"
@@ -95,7 +96,7 @@ class Rollouts:
 
     def _play(self, step: int, asks: list[Ask]) -> Played:
         with _own_stream():
-            episodes = self.shadow(asks)
+            episodes = self.shadow.played(asks)
         return Played(step, episodes, self.shadow.counts(), dict(self.shadow.metrics))
 
     def _shadow(self) -> Player:

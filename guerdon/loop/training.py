@@ -54,7 +54,10 @@ def steps(recipe: Recipe, play: Player, record: Recorder, rollouts: Rollouts, fi
         if step == first:
             refuse_without_text(recipe.stages, batch)
         for stage in recipe.stages:
-            batch = record.check(stage(fill_needs(batch, stage.needs, play), play), stage)
+            batch = fill_needs(batch, stage.needs, play)
+            if stage is recipe.stages[-1]:
+                record.record_early(batch, stage)
+            batch = record.check(stage(batch, play), stage)
         fresh = played_at(batch, step)
         for part in observers:
             part.observe(fresh, play)
@@ -70,7 +73,8 @@ def start(recipe: Recipe, seed: int, total: int, noise: int | None = None) -> tu
     originals_first = sorted(recipe.models.items(), key=lambda item: hasattr(item[1], "of"))
     for name, model in originals_first:
         model.start(derive(seed, "weights", name), recipe.models)
-    scorers = [functools.partial(stage.prefetch, seed=seed) for stage in recipe.stages if hasattr(stage, "prefetch")]
+    early = [stage for stage in recipe.stages if hasattr(stage, "prefetch") and getattr(stage, "is_early", True)]
+    scorers = [functools.partial(stage.prefetch, seed=seed) for stage in early]
     play = Player(recipe.models, recipe.seats, recipe.env, recipe.sampling, seed, total, scorers, noise)
     for _, part in walk(recipe):
         if hasattr(part, "optimiser"):
@@ -110,6 +114,7 @@ def run_recipe(
                 ):
                     return _run(recipe, play, saver, rollouts, first, total, begins)
             finally:  # a run that broke is the one whose report is wanted most
+                record.early.drop()
                 write_report(folder)
 
 

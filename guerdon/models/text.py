@@ -205,13 +205,25 @@ class TextModel(Model):
         return [self._reply(*one, text) for one, text in zip(whole, texts, strict=True)]
 
     def _reply(self, asked: TokenRequest, actions: Ints, logp: Floats, text: str) -> Reply:
+        last = int(actions[-1]) if len(actions) else None
+        return Reply(asked.context, actions, logp, *self._ending(asked, last, text))
+
+    def spelled(
+        self, asked: Sequence[TokenRequest], said: Sequence[Sequence[int]]
+    ) -> tuple[tuple[str, ...], tuple[End, ...]]:
+        """The text of each reply, and how it ended, where nothing was given; `said` are the tokens, at least one each."""
+        texts = self.tokenizer.decode_batch(said, skip_special_tokens=True)
+        ended = [self._ending(*one) for one in zip(asked, [each[-1] for each in said], texts, strict=True)]
+        return tuple([text for text, _ in ended]), tuple([end for _, end in ended])
+
+    def _ending(self, asked: TokenRequest, last: int | None, text: str) -> tuple[str, End]:
+        """What a reply says without what came after a stop string, and how it ended; `last` is its last token."""
         if asked.sampling.stop:
             given = self._spelled(asked.request.given.tolist())
             stopped = _cut(text[given:], asked.sampling.stop)
             if stopped is not None:
-                return Reply(asked.context, actions, logp, text[:given] + stopped, End.STOPPED)
-        done = len(actions) > 0 and int(actions[-1]) in self.ends
-        return Reply(asked.context, actions, logp, text, End.DONE if done else End.CUT)
+                return text[:given] + stopped, End.STOPPED
+        return text, End.DONE if last in self.ends else End.CUT
 
     # --- reading ------------------------------------------------------------------------------------------------
 

@@ -68,8 +68,8 @@ def rows(batch: Batch, most: int, device: torch.device, ends: bool = False) -> I
 def _trees(batch: Batch) -> list[_Tree]:
     """Grow the trees segment by segment; a parent's segment always comes before its children's."""
     context, action = batch.context.cpu().numpy(), batch.action.cpu().numpy()
-    context_end = np.cumsum(batch.context_length.cpu().numpy())
-    action_end = np.cumsum(batch.length.cpu().numpy())
+    context_end = [0, *np.cumsum(batch.context_length.cpu().numpy()).tolist()]
+    action_end = [0, *np.cumsum(batch.length.cpu().numpy()).tolist()]
     role, parents = batch.role.tolist(), batch.parent.tolist()
     where = zip(batch.episode.tolist(), batch.place.tolist(), strict=True)
     pictures = [digest(batch.episodes[e].segments[i].view).encode() for e, i in where]
@@ -78,9 +78,9 @@ def _trees(batch: Batch) -> list[_Tree]:
     shown: dict[tuple[int, int, bytes], int] = {}  # (tree, run it follows, tokens): the run they are
     last: list[tuple[int, int]] = []  # [G] (tree, run) a segment ends with
     for g, parent in enumerate(parents):
-        seen = context[context_end[g - 1] if g else 0 : context_end[g]]
-        first = int(action_end[g - 1]) if g else 0
-        done = action[first : action_end[g]]
+        seen = context[context_end[g] : context_end[g + 1]]
+        first = action_end[g]
+        done = action[first : action_end[g + 1]]
         key = seen.tobytes() + pictures[g]
         if parent >= 0 and role[parent] == role[g]:
             at, run = last[parent]

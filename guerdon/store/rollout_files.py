@@ -22,15 +22,15 @@ from typing import Any
 import numpy as np
 import torch
 
-from guerdon.core.arrays import dumps, loads
+from guerdon.core.arrays import loads
 from guerdon.core.batch import Batch, Count, Pairs
 from guerdon.core.column import Column
 from guerdon.core.episode import End, Episode, Segment
 from guerdon.core.errors import UserError, require_extra
 from guerdon.core.manifest import Damaged
 from guerdon.core.pack import pack
-from guerdon.core.part import knobs
 from guerdon.core.task import Ask, Prefix, Sampling, Task
+from guerdon.store.rollout_columns import file_columns
 from guerdon.store.whole_files import atomic
 
 FORMAT = 2  # 1 had neither pay by the action, nor what was made, nor the seed of an episode's dice, nor muted steps
@@ -59,19 +59,7 @@ def batch_bytes(batch: Batch, step: int | None = None) -> bytes:
     """What such a file holds."""
     pa = _arrow()
     batch = batch.to("cpu")
-    row_of = {(e, p): g for g, (e, p) in enumerate(zip(batch.episode.tolist(), batch.place.tolist(), strict=True))}
-    rows = [
-        {**_episode_row(e, ep), **(_segment_row(i, ep.segments[i]) if i >= 0 else _no_segment())}
-        for e, ep in enumerate(batch.episodes)
-        for i in (range(len(ep.segments)) if ep.segments else (-1,))
-    ]
-    kept = [row_of.get((r["episode"], r["place"]), -1) for r in rows]
-    for row, g in zip(rows, kept, strict=True):
-        row["row"] = g
-    types = _types(pa, batch.action.is_floating_point(), batch.context.is_floating_point())
-    table = pa.table({k: pa.array([r[k] for r in rows], types[k]) for k in types})
-    for name, array in _column_arrays(batch, kept, pa).items():
-        table = table.append_column(name, array)
+    table = pa.table(file_columns(batch, pa))
     meta = {
         "format": FORMAT,
         "step": step,
@@ -165,78 +153,7 @@ def _tensor(dtype: str, values: list[Any]) -> torch.Tensor:
     return torch.tensor(values, dtype=getattr(torch, dtype.removeprefix("torch.")))
 
 
-def _json(what: str, value: Any) -> str:
-    try:
-        return dumps(value)
-    except TypeError as error:
-        raise UserError(f"{what} cannot be stored: {error}; use numbers, strings, lists, dicts and arrays") from error
-
-
 # --- episodes -----------------------------------------------------------------------------------------------------
-
-
-def _types(pa: Any, continuous: bool, observed: bool) -> dict[str, Any]:
-    """`continuous` actions, `observed` floats as contexts: else whole numbers."""
-    text, big, small = pa.string(), pa.int64(), pa.int32()
-    action, context = (pa.float32() if is_float else big for is_float in (continuous, observed))
-    return {
-        "row": small, "episode": small, "place": small, "step": big, "number": big, "attempt": big,
-        "task_id": text, "family": text, "level": big, "prompt": text, "answer": text, "meta": text, "ask": text, "info": text,
-        "seed": big, "role": text, "parent": small, "view": text, "text": text, "context": pa.list_(context),
-        "actions": pa.list_(action), "logp": pa.list_(pa.float32()), "sampling": text, "version": big, "given": big,
-        "reward": pa.float64(), "end": text, "rewards": pa.list_(pa.float32()), "made": text,
-        "goes_on": pa.bool_(),
-    }  # fmt: skip
-
-
-def _episode_row(number: int, ep: Episode) -> dict[str, Any]:
-    ask, task = ep.ask, ep.task
-    asked = {
-        "n": ask.n,
-        "prompt": ask.prompt,
-        "sampling": ask.sampling and knobs(ask.sampling),
-        "prefix": ask.prefix and {name: getattr(ask.prefix, name) for name in ("of", "segment", "step", "seed")},
-        "note": ask.note,
-        "view": ask.view,
-        "seats": ask.seats,
-        **({"task_view": task.view} if task.view is not None else {}),
-    }
-    return {
-        "episode": number, "step": ep.step, "number": ep.number, "attempt": ep.attempt,
-        "task_id": task.id, "family": task.family, "level": task.level, "prompt": task.prompt, "answer": task.answer,
-        "meta": _json(f"the meta of task {task.key}", task.meta), "ask": _json(f"the note of ask {ep.key}", asked),
-        "info": _json(f"the info of episode {ep.key}", ep.info), "seed": ep.seed,
-    }  # fmt: skip
-
-
-def _segment_row(place: int, s: Segment) -> dict[str, Any]:
-    return {
-        "place": place, "role": s.role, "parent": s.parent, "view": _json(f"what {s.role} was shown", s.view), "text": s.text,
-        "context": s.context, "actions": s.actions.reshape(-1), "logp": s.logp,
-        "sampling": json.dumps(knobs(s.sampling)), "version": s.version, "given": s.given, "reward": s.reward,
-        "end": str(s.end), "rewards": s.rewards, "made": _json(f"what {s.role} made", s.made), "goes_on": s.goes_on,
-    }  # fmt: skip
-
-
-def _no_segment() -> dict[str, Any]:
-    names = (
-        "role",
-        "parent",
-        "view",
-        "text",
-        "context",
-        "actions",
-        "logp",
-        "sampling",
-        "version",
-        "given",
-        "reward",
-        "end",
-        "rewards",
-        "made",
-        "goes_on",
-    )
-    return {"place": -1, **dict.fromkeys(names)}
 
 
 def _episodes(rows: list[dict[str, Any]], meta: dict[str, Any]) -> list[Episode]:
@@ -294,43 +211,6 @@ def _segment(row: dict[str, Any], dtype: type, tail: list[int], context: type, s
 
 
 # --- columns ------------------------------------------------------------------------------------------------------
-
-
-def _column_arrays(batch: Batch, kept: list[int], pa: Any) -> dict[str, Any]:
-    """Arrow arrays in row order: weights, and for every column its values, reasons and details."""
-    ends = torch.cumsum(batch.length, 0).tolist()
-    begin = [0, *ends[:-1]]
-    track_of = {int(g): k for k, g in enumerate(batch.leaf.tolist())}
-
-    def per_step(values: np.ndarray) -> list[Any]:
-        return [values[begin[g] : ends[g]].reshape(-1) if g >= 0 else None for g in kept]
-
-    arrays = {
-        "weight": pa.array(per_step(batch.weight.numpy()), pa.list_(pa.float32())),
-        "muted": pa.array(per_step(batch.muted.numpy()), pa.list_(pa.bool_())),
-    }
-    for name, col in batch.cols.items():
-        value, reason, at_name = col.value.double().numpy(), col.reason.numpy(), f"col.{name}"
-        if col.level == "step":
-            arrays[at_name] = pa.array(per_step(value), pa.list_(pa.float64()))
-            arrays[f"{at_name}:reason"] = pa.array(per_step(reason), pa.list_(pa.int8()))
-            notes = [_notes(name, col.detail, range(begin[g], ends[g])) if g >= 0 else None for g in kept]
-        else:
-            at = [track_of.get(g) if col.level == "track" else g if g >= 0 else None for g in kept]
-            arrays[at_name] = pa.array(
-                [None if k is None else value[k].reshape(-1) for k in at], pa.list_(pa.float64())
-            )
-            arrays[f"{at_name}:reason"] = pa.array(
-                [None if k is None else [reason[k]] for k in at], pa.list_(pa.int8())
-            )
-            notes = [None if k is None else _notes(name, col.detail, range(k, k + 1)) for k in at]
-        arrays[f"{at_name}:detail"] = pa.array(notes, pa.string())
-    return arrays
-
-
-def _notes(name: str, detail: dict[int, Any], span: range) -> str | None:
-    notes = {i - span.start: detail[i] for i in span if i in detail}
-    return _json(f"a detail of column {name!r}", notes) if notes else None
 
 
 def _read_column(

@@ -12,6 +12,7 @@ from torch import Tensor
 from guerdon.core.batch import ENDS, Batch
 from guerdon.core.column import Reason
 from guerdon.core.episode import End
+from guerdon.core.one_turn import failed_in, steps_in
 from guerdon.core.pack import played_at
 from guerdon.core.task import Ask
 from guerdon.store.headline import DRAWS
@@ -31,7 +32,7 @@ def batch_metrics(batch: Batch) -> dict[str, float]:
     With several roles each gets its own numbers beside the common ones: `reward@first/mean`. Episodes of earlier steps, which
     a memory joined to those of this one, are in none of them.
     """
-    batch = played_at(batch, max((e.step for e in batch.episodes), default=0))
+    batch = played_at(batch, max(steps_in(batch.episodes), default=0))
     metrics = _spread("length", batch.up(torch.ones(batch.S), "track"), batch.role_K, batch)
     for name, column in batch.cols.items():
         if column.level != "step" and column.value.dim() == 1:
@@ -42,7 +43,7 @@ def batch_metrics(batch: Batch) -> dict[str, float]:
                 metrics[f"{name}/not_applicable"] = 1 - due / len(column.reason)
     cut = batch.end[batch.leaf] == ENDS.index(End.CUT)
     metrics["cut"] = float(cut.double().sum()) / max(1, len(cut))
-    metrics["failed"] = sum(e.failed for e in batch.episodes) / max(1, len(batch.episodes))
+    metrics["failed"] = len(failed_in(batch.episodes)) / max(1, len(batch.episodes))
     return metrics | _draws(batch)
 
 

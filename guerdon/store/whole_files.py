@@ -43,7 +43,7 @@ def sync(path: Path) -> None:
 @contextlib.contextmanager
 def atomic(path: Path) -> Iterator[Path]:
     """Hand out a scratch path beside `path`, this writer's alone; when the block ends well, it becomes `path` in one step."""
-    scratch = path.with_name(f".{path.name}.{secrets.token_hex(4)}{SCRATCH}")
+    scratch = _scratch(path)
     with disk_errors(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         try:
@@ -58,6 +58,32 @@ def atomic(path: Path) -> Iterator[Path]:
             sync(path.parent)
         finally:
             remove(scratch)
+
+
+def put_aside(path: Path, data: bytes) -> Path:
+    """Write what is to be the file `path` to a scratch path beside it, and have it reach the disk: the scratch path."""
+    scratch = _scratch(path)
+    with disk_errors(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            scratch.write_bytes(data)
+            sync(scratch)
+        except BaseException:
+            remove(scratch)
+            raise
+    return scratch
+
+
+def put_in_place(scratch: Path, path: Path) -> None:
+    """What was put aside becomes `path`, in one step."""
+    with disk_errors(path):
+        scratch.replace(path)
+        sync(path.parent)
+
+
+def _scratch(path: Path) -> Path:
+    """A name beside `path` that is this writer's alone."""
+    return path.with_name(f".{path.name}.{secrets.token_hex(4)}{SCRATCH}")
 
 
 def remove(path: Path) -> None:

@@ -158,17 +158,17 @@ def test_how_a_run_is_kept_does_not_change_it(tmp_path, unbroken):
 @pytest.fixture(scope="module")
 def short(tmp_path_factory):
     """A run of three steps, and the batches that were written down meanwhile, by the names of their files."""
-    from guerdon.loop import record
+    from guerdon.loop.early_rollouts import EarlyRollouts
 
     seen = {}
-    plain = record.write_batch
+    plain = EarlyRollouts.finish
 
-    def keep(path, batch, step):
+    def keep(self, path, batch, step):
         seen[path.name] = batch
-        plain(path, batch, step)
+        plain(self, path, batch, step)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(record, "write_batch", keep)
+        patch.setattr(EarlyRollouts, "finish", keep)
         yield gd.train(RECIPE, seed=5, out=tmp_path_factory.mktemp("short") / "run", options=OPTIONS, steps=3), seen
 
 

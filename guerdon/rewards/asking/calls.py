@@ -27,13 +27,35 @@ Calls = Callable[[Sequence[Given], Sequence[int]], Awaitable[list[CallResult]]]
 
 async def call_here(function: Callable[..., Any], given: Given, seconds: float = 0.0) -> CallResult:
     """Call it in this process. What waits is stopped after `seconds`, 0 for never; nothing can stop what does not."""
-    try:
+    return (await call_each_here(function, [given], seconds))[0]
+
+
+async def call_each_here(
+    function: Callable[..., Any], given: Sequence[Given], seconds: float = 0.0
+) -> list[CallResult]:
+    """The same for many, one after the other."""
+    results: list[CallResult] = []
+    while len(results) < len(given):
         with outside_loop():
-            value = function(**given)
-        waits = type(value) is not float and inspect.isawaitable(value)
+            for each in given[len(results) :]:
+                result = _called(function, each)
+                if not isinstance(result, CallResult):
+                    break
+                results.append(result)
+        if not isinstance(result, CallResult):
+            results.append(await awaited(_result_of(result, seconds), CANCELLED))
+    return results
+
+
+def _called(function: Callable[..., Any], given: Given) -> CallResult | Awaitable[Any]:
+    """What a call came to, or what is to be awaited for it."""
+    try:
+        value = function(**given)
+        if type(value) is not float and inspect.isawaitable(value):
+            return value
     except BaseException as error:  # noqa: BLE001  a user's function may break in any way, and it is recorded
         return _broken(error)
-    return await awaited(_result_of(value, seconds), CANCELLED) if waits else CallResult("value", value)
+    return CallResult("value", value)
 
 
 async def _result_of(value: Awaitable[Any], seconds: float) -> CallResult:

@@ -22,7 +22,7 @@ from guerdon.core.errors import UserError, broken_as, unknown
 from guerdon.core.part import knob, live, part
 from guerdon.core.score import CallResult
 from guerdon.rewards.asking.boxed_calls import call_in_boxes, fields_that_cross, refuse_what_stays
-from guerdon.rewards.asking.calls import Given, call_here, call_in_workers, retried, turn
+from guerdon.rewards.asking.calls import Given, call_each_here, call_here, call_in_workers, retried, turn
 from guerdon.rewards.asking.outcomes import outcomes_from, passed, shared_out
 from guerdon.rewards.asking.samples import FIELDS, Samples
 from guerdon.rewards.formula.reward import Reward
@@ -234,7 +234,7 @@ class reward(Leaf):
         if self.is_async:
             return list(await asyncio.gather(*(self._call_in_turn(each) for each in given)))
         if not self.isolate:
-            return [await call_here(self.called, each) for each in given]
+            return await call_each_here(self.called, given)
         if given is samples.made.get(("given", self.wants)):
             ready = samples.once(("seeded", self.wants), lambda: seeded(given, seeds))
         else:

@@ -140,8 +140,9 @@ def check_roles(stage: Any) -> None:
 
 def fields_of(episode: Episode, path: list[Segment]) -> dict[str, Any]:
     """What a reward may ask for about one track."""
-    ask, task, turns = episode.ask, episode.task, turns_of(path)
-    texts = [text_of(turn) for turn in turns]
+    ask, task = episode.ask, episode.ask.task
+    turns = turns_of(path) if len(path) > 1 else [path]
+    texts = [text_of(turn) if len(turn) > 1 else turn[0].text for turn in turns]
     return {
         "prompt": task.prompt if ask.prompt is None else ask.prompt,
         "completion": texts[-1],
@@ -183,6 +184,8 @@ def text_of(turn: Sequence[Segment]) -> str:
 
 def actions_of(turn: Sequence[Segment]) -> np.ndarray:
     """What was done in a turn, from its beginning on where it went on."""
+    if len(turn) == 1:
+        return turn[0].actions
     done = [s.actions for s in turn if len(s.actions)] or [turn[0].actions]
     return done[0] if len(done) == 1 else np.concatenate(done)
 

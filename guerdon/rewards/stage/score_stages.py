@@ -64,6 +64,11 @@ class score(FieldColumns):
     def gives(self) -> tuple[str, ...]:
         return (self.gives_to, f"{self.gives_to}_steps")
 
+    @property
+    def is_early(self) -> bool:
+        """Whether it has anything to ask about an episode as soon as that has ended."""
+        return any(leaf.waits and leaf.apart for leaf in self.reward.leaves)
+
     async def prefetch(self, episode: Episode, seed: int) -> None:
         """Called when an episode has ended; `seed` is the run's. About those that end together it is asked together."""
         leaves = [(n, leaf) for n, leaf in enumerate(self.reward.leaves) if leaf.waits and leaf.apart]

@@ -1,0 +1,236 @@
+"""Episodes of one turn are played as columns, and are to the last bit what the environment's own code makes of them."""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+
+import pytest
+import torch
+from small import small_lm, table
+
+import guerdon as gd
+from guerdon import exact, length
+from guerdon.core.episode import End, Episode, Segment
+from guerdon.core.errors import CtrlC, UserError
+from guerdon.core.one_turn import OneTurn, failed_in, steps_in
+from guerdon.core.pack import pack, unpack
+from guerdon.core.part import part
+from guerdon.core.play import seats_alone
+from guerdon.core.schedule import linear
+from guerdon.core.task import Ask, Conversation, Sampling, Task
+from guerdon.engine.batching import EngineFault
+from guerdon.engine.continuous import Continuous
+from guerdon.engine.player import Player
+from guerdon.envs.simple import single_turn
+from guerdon.models.frozen_copy import snapshot
+from guerdon.recipes.house.grpo import grpo
+from guerdon.tasks import load
+
+TALK = Conversation([{"role": "system", "content": "be brief"}, {"role": "user", "content": "x + 4 = 9"}])
+ASKS = [
+    Ask(Task("a", "x + 4 = 9"), 3),
+    Ask(Task("b", "sort the list [3, 1, 2]"), 1, prompt="first 1 then 2, so"),
+    Ask(Task("a", "x + 4 = 9"), 2, note={"hint": 1.5}),
+    Ask(Task("c", "12 and 345"), 2, sampling=Sampling(temperature=0.5, max_tokens=3)),
+    Ask(Task("d", "x + 4 = 9", view=TALK), 2),
+    Ask(Task("e", "x"), 1, view=[{"role": "user", "content": "the sum of 12 and 345"}]),
+    Ask(Task("f", ""), 2),
+]
+KNOBS = {
+    "plain": Sampling(max_tokens=9),
+    "long": Sampling(max_tokens=250),
+    "greedy": Sampling(temperature=0.0, max_tokens=9),
+    "cut": Sampling(max_tokens=1),
+    "hot": Sampling(temperature=2.0, max_tokens=12),
+    "top_k": Sampling(max_tokens=9, top_k=3),
+    "top_p": Sampling(max_tokens=9, top_p=0.6, min_p=0.01),
+    "stops": Sampling(max_tokens=24, stop=("1", "e", "")),
+    "scheduled": Sampling(temperature=linear(1.0, 0.5), max_tokens=9),
+}
+
+
+@part
+class in_its_own_words(single_turn):
+    """The same environment, whose `play` does not say that it is one turn."""
+
+    @seats_alone
+    async def play(self, ask, seats):
+        return await super().play(ask, seats)
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory):
+    made = small_lm(tmp_path_factory.mktemp("lm"))
+    made.start(1, {})
+    return made
+
+
+def player(model, env, sampling=KNOBS["plain"], ended=(), **more):
+    play = Player({"policy": model, **more}, {"policy": "policy"}, env, sampling, 7, 10, ended, noise=11)
+    play.begin(4)
+    return play
+
+
+def both(model, asks=ASKS, sampling=KNOBS["plain"], **more):
+    """Who played as columns, what, and the same for the environment's own code."""
+    found = []
+    for env in (single_turn(), in_its_own_words()):
+        play = player(model, env, sampling, **more)
+        found.append((play, play.played(asks)))
+    return found
+
+
+@pytest.mark.parametrize("name", KNOBS)
+def test_as_columns_and_in_its_own_words_the_same_is_played(model, name):
+    (first, columns), (second, listed) = both(model, sampling=KNOBS[name])
+    assert isinstance(columns, OneTurn) and isinstance(listed, list)
+    assert len(columns) == len(listed) == 13
+    assert pack(columns).same(pack(listed))
+    assert all(a.same(b) for a, b in zip(columns, listed, strict=True))
+    assert first.counts() == second.counts()
+    again = first.played(ASKS[:2]), second.played(ASKS[:2])  # asks are numbered on
+    assert [e.key for e in again[0]] == [e.key for e in again[1]] == ["4.7.0", "4.7.1", "4.7.2", "4.8.0"]
+    assert pack(again[0]).same(pack(again[1]))
+
+
+def test_the_knobs_end_answers_in_every_way(model):
+    """Or the test above would compare little."""
+    ends = {end for name in KNOBS for end in both(model, sampling=KNOBS[name])[0][1].end}
+    assert ends == {End.DONE, End.CUT, End.STOPPED}
+
+
+def test_nobody_looks_at_an_episode_until_somebody_does(model):
+    (_, columns), _ = both(model)
+    batch = pack(columns)
+    assert failed_in(batch.episodes) == [] and steps_in(batch.episodes) == [4] * 13
+    assert batch.episodes[0:] is columns and len(batch.episodes) == 13
+    assert "episodes" not in vars(columns)
+    looked = batch.episodes[-1]
+    assert looked is columns.episodes[12] and looked.key == "4.6.1"
+    assert [e.key for e in batch.episodes[11:]] == ["4.6.0", "4.6.1"] and batch.episodes[13:] == ()
+    with pytest.raises(IndexError):
+        batch.episodes[13]
+
+
+def test_what_is_made_has_every_field_and_arrays_of_its_own(model):
+    (_, columns), (_, listed) = both(model)
+    made = columns[0]
+    assert set(vars(made)) == {f.name for f in dataclasses.fields(Episode)}
+    assert set(vars(made.segments[0])) == {f.name for f in dataclasses.fields(Segment)}
+    batch, kept = pack(columns), pack(listed)
+    batch.action.zero_()
+    batch.logp.zero_()
+    assert made.same(listed[0]) and pack(columns).same(kept)
+    made.segments[0].actions[:] = 0
+    assert columns[1].same(listed[1]) and torch.equal(pack(columns).action, kept.action)
+
+
+def test_columns_are_copied_and_unpacked_as_lists_are(model):
+    (_, columns), (_, listed) = both(model)
+    batch, other = pack(columns), pack(listed)
+    assert copy.deepcopy(batch).same(other)
+    assert all(a.same(b) for a, b in zip(unpack(batch), unpack(other), strict=True))
+    mask = torch.arange(batch.K) % 3 == 0
+    assert batch.take(mask).same(other.take(mask))
+
+
+def test_models_that_stand_in_for_another_are_played_as_columns(model):
+    later = copy.deepcopy(model)
+    later.version = 5
+    for stand_in in (snapshot("policy", every=1),):
+        stand_in.start(0, {"policy": later})
+        asks = [ask.but(seats={"policy": "other"}) for ask in ASKS]
+        (_, columns), (_, listed) = both(model, asks, other=stand_in)
+        assert isinstance(columns, OneTurn)
+        assert pack(columns).same(pack(listed))
+
+
+def test_what_does_not_fit_is_played_by_the_environments_own_code(model):
+    tables = table(1, 1)
+    prefix = player(model, single_turn())(ASKS[:1])[0].prefix(0, 1)
+    restarts = [ASKS[0], ASKS[0].but(prefix=prefix)]
+    mixed = [ASKS[0], ASKS[1].but(seats={"policy": "other"})]
+    told = []
+
+    async def listener(episode):
+        told.append(episode.key)
+
+    played = [
+        both(model, restarts),
+        both(model, mixed, other=tables),
+        both(tables, ASKS[:1]),
+        both(model, ASKS[:1], ended=[listener]),
+    ]
+    for (_, first), (_, second) in played:
+        assert isinstance(first, list)
+        assert all(a.same(b) for a, b in zip(first, second, strict=True))
+    assert len(told) == 2 * 3
+
+
+def test_a_view_that_breaks_the_model_fails_its_episodes_alone(model):
+    class Unspeakable:
+        def __str__(self):
+            raise ZeroDivisionError("it cannot be said")
+
+    asks = [ASKS[0], Ask(Task("x", "x"), 2, view=Unspeakable())]
+    (_, first), (_, second) = both(model, asks)
+    assert isinstance(first, list)
+    assert [e.failed for e in first] == [e.failed for e in second] == [False] * 3 + [True] * 2
+
+
+def test_a_prompt_that_is_too_long_is_refused_in_the_same_words(model):
+    long = Ask(Task("l", "12 and 345 " * 5000), 2)
+    words = []
+    for env in (single_turn(), in_its_own_words()):
+        with pytest.raises(UserError) as caught:
+            player(model, env).played([*ASKS[:1], long])
+        words.append(str(caught.value))
+    assert words[0] == words[1]
+
+
+@pytest.mark.parametrize("error", [RuntimeError("out of memory"), UserError("it cannot"), CtrlC()], ids=type)
+def test_what_stops_a_run_stops_it_alike(model, monkeypatch, error):
+    def broken(self, *given):
+        raise error
+
+    monkeypatch.setattr(Continuous, "_admit", broken)
+    stopped = []
+    for env in (single_turn(), in_its_own_words()):
+        with pytest.raises((EngineFault, UserError, CtrlC)) as caught:
+            player(model, env).played(ASKS)
+        stopped.append((type(caught.value), str(caught.value), type(caught.value.__cause__)))
+    assert stopped[0] == stopped[1]
+
+
+def test_more_rows_than_a_machine_samples_at_a_time(model, monkeypatch):
+    monkeypatch.setattr("guerdon.engine.cpu.ROWS", 4)
+    (_, columns), (_, listed) = both(model, ASKS * 3, KNOBS["stops"])
+    assert pack(columns).same(pack(listed))
+
+
+@pytest.mark.parametrize("name", ["chain:2", "countdown:1-3", "clock:1"])
+def test_tasks_of_the_package_are_played_alike(model, name):
+    source = load(name)
+    asks = [Ask(source.get("train", index), 2) for index in range(4)]
+    (_, columns), (_, listed) = both(model, asks)
+    assert isinstance(columns, OneTurn) and pack(columns).same(pack(listed))
+
+
+@pytest.mark.parametrize("reward", [None, exact() - length(9).weight(0.1)], ids=["checked", "a formula"])
+def test_a_training_comes_to_the_same(model, tmp_path, reward):
+    """Weights, events, exams and rollout files, over several epochs of learning."""
+    parts = {"task": load("chain:1-2"), "model": model, "reward": reward}
+    knobs = {"prompts": 3, "tries": 4, "steps": 3, "max_tokens": 6, "learn.epochs": 2, "learn.updates": 2, "kl": 0.1}
+    runs = []
+    for name, env in (("columns", single_turn()), ("words", in_its_own_words())):
+        made = grpo.build(parts, knobs).but(env=env)
+        options = gd.Options(eval_tasks=3, eval_tries=2, eval_every=2, truth="verified")
+        runs.append(gd.train(made, seed=3, out=tmp_path / name, options=options))
+    first, second = runs
+    assert first.weights == second.weights
+    assert first.metrics.drop_columns(["seconds"]) == second.metrics.drop_columns(["seconds"])
+    assert first.evaluations == second.evaluations and len(first.evaluations) == 3
+    stored = [sorted((run.path / "rollouts").iterdir()) for run in runs]
+    assert [p.name for p in stored[0]] == [p.name for p in stored[1]] and len(stored[0]) == 3
+    assert [p.read_bytes() for p in stored[0]] == [p.read_bytes() for p in stored[1]]
