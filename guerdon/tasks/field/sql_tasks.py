@@ -10,6 +10,7 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 from contextlib import ExitStack
+from functools import lru_cache
 from typing import Any, Literal
 
 from guerdon.core.part import knob, part
@@ -17,7 +18,9 @@ from guerdon.core.score import Score
 from guerdon.core.seeds import derive
 from guerdon.core.task import Split, Task
 from guerdon.sandbox.limits import Limits
+from guerdon.sandbox.ran_program import Ran
 from guerdon.sandbox.sandbox_pool import shared_sandbox
+from guerdon.sandbox.shared_questions import shared_questions
 from guerdon.tasks.family import HELD_OUT, NearMiss
 from guerdon.tasks.field.plain_sql import NotPlainQuery, plain_answer
 from guerdon.tasks.field.program_tests import judged
@@ -91,6 +94,15 @@ class text_to_sql:
         query, meta = query_of(completion), task.meta
         return float(answers_alike(query, meta["databases"], task.answer, meta["ordered"], self.checker))
 
+    @property
+    def checks_later(self) -> bool:
+        return self.checker == "sandbox"
+
+    async def check_later(self, task: Task, completion: str) -> float | None:
+        query, meta = query_of(completion), task.meta
+        alike = await answers_alike_later(query, meta["databases"], task.answer, meta["ordered"], self.checker)
+        return float(alike)
+
     def solution(self, task: Task) -> str:
         return task.answer
 
@@ -140,13 +152,37 @@ def answers_alike(
         return False
     for database in databases:
         rows = rows_of_strangers(database, query, checker)
-        if rows is None:
-            return False
-        plain = checker == "plain"  # where the database is there already
-        wanted = rows_of_strangers(database, right, checker) if plain else rows_of_query(database, right)
-        if wanted is None or not same_rows(rows, wanted, ordered):
+        if not _is_right(rows, database, right, ordered, checker):
             return False
     return True
+
+
+async def answers_alike_later(
+    query: str, databases: Sequence[str], right: str, ordered: bool, checker: Checker = "sandbox"
+) -> bool:
+    """The same, for a caller that can await: queries of one database are asked in one box."""
+    if not query:
+        return False
+    for database in databases:
+        rows = await rows_of_strangers_later(database, query, checker)
+        if not _is_right(rows, database, right, ordered, checker):
+            return False
+    return True
+
+
+def _is_right(rows: list[list[Any]] | None, database: str, right: str, ordered: bool, checker: Checker) -> bool:
+    """Whether rows are those that the right query has on a database."""
+    if rows is None:
+        return False
+    plain = checker == "plain"  # where the database is there already
+    wanted = rows_of_strangers(database, right, checker) if plain else right_rows(database, right)
+    return wanted is not None and same_rows(rows, wanted, ordered)
+
+
+@lru_cache(maxsize=256)  # the tries at a problem are held against the same rows
+def right_rows(database: str, right: str) -> list[list[Any]]:
+    """The rows of our own query."""
+    return rows_of_query(database, right)
 
 
 def rows_of_strangers(database: str, query: str, checker: Checker = "sandbox") -> list[list[Any]] | None:
@@ -156,29 +192,37 @@ def rows_of_strangers(database: str, query: str, checker: Checker = "sandbox") -
             return plain_answer(database, query)
         except NotPlainQuery:
             pass
-    ran = shared_sandbox().sql_now(database, query, LIMITS)
+    return _rows(shared_sandbox().sql_now(database, query, LIMITS))
+
+
+async def rows_of_strangers_later(database: str, query: str, checker: Checker = "sandbox") -> list[list[Any]] | None:
+    """The same, for a caller that can await."""
+    if checker == "plain":
+        try:
+            return plain_answer(database, query)
+        except NotPlainQuery:
+            pass
+    return _rows(await shared_questions().sql(database, query, LIMITS))
+
+
+def _rows(ran: Ran) -> list[list[Any]] | None:
     return list(ran.value["rows"]) if judged(ran) else None
 
 
 async def runs_at_all(query: str, database: str, checker: Checker = "sandbox") -> bool:
     """Whether a query that nobody trusts runs without an error, whatever it answers."""
-    if checker == "plain":
-        try:
-            return plain_answer(database, query) is not None
-        except NotPlainQuery:
-            pass
-    return bool(query) and judged(await shared_sandbox().sql(database, query, LIMITS))
+    return bool(query) and await rows_of_strangers_later(database, query, checker) is not None
 
 
 async def query_score(query: str, databases: Sequence[str], right: str, ordered: bool, parts: float) -> Score:
     """1 for a query that answers as ours does, else `parts` times the share of its parts that are right; and why."""
     why = "no query"
     for number, database in enumerate(databases if query else (), 1):
-        ran = await shared_sandbox().sql(database, query, LIMITS)
+        ran = await shared_questions().sql(database, query, LIMITS)
         if not judged(ran):
             why = f"{ran.cause}: {ran.error}"
             break
-        wanted = rows_of_query(database, right)
+        wanted = right_rows(database, right)
         if not same_rows(ran.value["rows"], wanted, ordered):
             why = (
                 f"{len(ran.value['rows'])} rows for {len(wanted)}"
