@@ -70,9 +70,9 @@ class AsksEarly:
         known = [[self.early.get((*key, n)) for key in keys] for n in range(len(formula.leaves))]
         where = Where(samples.group, play.step, play.steps, metrics, play.seed)
         with once_a_step(play.step):
-            found = run(score_later(formula, samples, where, known))
+            scores = run(score_later(formula, samples, where, known))
         self.early = {key: outcome for key, outcome in self.early.items() if key[0] > play.step}
-        return found
+        return scores
 
 
 def listeners(stages: Iterable[Any], seed: int) -> list[Listener]:
