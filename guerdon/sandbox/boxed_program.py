@@ -86,7 +86,7 @@ def be_program(request: dict[str, Any], ends: Ends, tell: int, config: BoxConfig
         _finish(lambda: answer_query(request["script"], request["query"]))
     elif kind == "queries":
         cpu = request["limits"]["cpu"]
-        _finish(lambda: answer_queries(request["script"], request["queries"], cpu, _told_of))
+        _finish(lambda: answer_queries(request["scripts"], request["queries"], cpu, _told_of))
     elif kind == "call":
         _finish(lambda: _called(request))
     elif kind == "check":

@@ -53,17 +53,22 @@ def answer_query(script: str, query: str) -> dict[str, Any]:
 
 
 def answer_queries(
-    script: str, queries: list[str], cpu: float, in_words: Callable[[BaseException], tuple[str, str, str]]
-) -> list[Any]:
-    """For each query columns and rows, or how it raised, told by `in_words`; None for those that are to be asked alone. `cpu`
-    is the processor time of the whole box."""
+    scripts: list[str], queries: list[str], cpu: float, in_words: Callable[[BaseException], tuple[str, str, str]]
+) -> list[list[Any]]:
+    """For each query, by script as far as it answers: columns and rows, or how it raised, told by `in_words`. Its list ends
+    with that, or before what is to be asked alone. `cpu` is the processor time of the whole box."""
     until = time.process_time() + SHARED_PART * cpu
-    answers: list[Any] = []
-    for query in queries:
-        try:
-            answers.append(_answered_beside_others(script, query, in_words) if time.process_time() < until else None)
-        except AskAlone:
-            answers.append(None)
+    answers: list[list[Any]] = [[] for _ in queries]
+    for query, told in zip(queries, answers, strict=True):
+        for script in scripts:
+            if time.process_time() > until:
+                return answers
+            try:
+                told.append(_answered_beside_others(script, query, in_words))
+            except AskAlone:
+                break
+            if not isinstance(told[-1], dict):
+                break
     return answers
 
 

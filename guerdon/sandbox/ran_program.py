@@ -129,12 +129,17 @@ def ran_from(facts: dict[str, Any], blobs: list[bytes]) -> Ran:
     )
 
 
-def each_ran(ran: Ran, count: int) -> list[Ran | None]:
-    """What each of the queries that shared a box came to, as if it had been alone; None for those that are to be asked alone.
-    The box's word counts for any of them only if it came to its end by itself and was refused nothing."""
+def each_ran(ran: Ran, count: int) -> list[list[Ran]]:
+    """What each of the queries that shared a box came to, by script, as if it had been alone; what is missing is to be asked
+    alone. The box's word counts for any of them only if it came to its end by itself and was refused nothing."""
     if not ran.ok or ran.forbidden or not isinstance(ran.value, list) or len(ran.value) != count:
-        return [None] * count
-    return [_one_of_several(told, ran) for told in ran.value]
+        return [[] for _ in range(count)]
+    return [_believed(told, ran) for told in ran.value]
+
+
+def _believed(told: Any, box: Ran) -> list[Ran]:
+    each = [_one_of_several(one, box) for one in told] if isinstance(told, list) else []
+    return [ran for ran in each if ran is not None] if None not in each else []
 
 
 def _one_of_several(told: Any, box: Ran) -> Ran | None:

@@ -178,7 +178,10 @@ def test_boxes_that_stay_broken_are_failed_and_counted(monkeypatch):
     source, samples = sql_samples()
 
     class Broken:
-        async def sql(self, *_):
+        def query(self, *_):
+            return self
+
+        async def on(self, _):
             return Ran(Cause.BROKEN, "the sandbox was lost")
 
     monkeypatch.setattr(sql_tasks, "shared_questions", Broken)
@@ -377,6 +380,6 @@ def test_sources_around_others_wait_where_those_do():
     for source in around:
         for number in range(2):
             task = source.get("train", number)
-            for text in (source.solution(task), "SELECT 7", ""):
+            for text in (task.answer, "SELECT 7", ""):
                 track = {"completion": text, "path": []}
                 assert asyncio.run(truth_later(source, task, track)) == truth_of(source, task, track)

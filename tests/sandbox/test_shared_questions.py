@@ -123,6 +123,30 @@ def test_a_box_takes_so_many_queries_and_no_more(pool):
     assert boxes(pool) == ended + 2
 
 
+def test_a_query_goes_through_databases_in_one_box_and_no_further_than_it_is_asked(pool):
+    other = MADE + "INSERT INTO t VALUES (9, 'z'); CREATE TABLE more (a);"
+
+    async def ask() -> list[list[Ran]]:
+        questions, found = SharedQuestions(lambda: pool), []
+        asked = [questions.query([MADE, other], query, LIMITS) for query in ("SELECT max(a) FROM t", "SELECT 1", "no")]
+        for number in (0, 1):
+            found.append(await asyncio.gather(*(each.on(number) for each in asked[: 2 + (number == 0)])))
+        return found
+
+    ended = boxes(pool)
+    (first, one, broken), (second, two) = asyncio.run(ask())
+    assert boxes(pool) == ended + 1
+    assert [ran.value["rows"] for ran in (first, second, one, two)] == [[[3]], [[9]], [[1]], [[1]]]
+    assert facts(broken) == facts(pool.sql_now(MADE, "no", LIMITS))
+
+    async def ask_on() -> list[Ran]:
+        query = SharedQuestions(lambda: pool).query([MADE, other, MADE], "SELECT count(*) FROM more", LIMITS)
+        return [await query.on(number) for number in range(3)]
+
+    none, some, again = asyncio.run(ask_on())
+    assert (none.error, some.value["rows"], again.error) == (none.error, [[0]], "OperationalError: no such table: more")
+
+
 def test_queries_that_take_long_cost_the_others_nothing_but_time(pool, alone):
     names = ["right", "never ends", "no column", "one more after all"]
     before, limits = pool.counts.copy(), Limits(cpu=1.0, wall=20.0)
@@ -159,15 +183,15 @@ def test_limits_are_part_of_the_question(pool):
 
 
 def test_a_box_that_was_not_through_counts_for_nothing():
-    whole = Ran(Cause.DONE, value=[{"columns": [], "rows": []}, ("", "Error: x", "x\n"), None])
-    done, raised, left = each_ran(whole, 3)
-    assert done.ok and raised.error == "Error: x" and raised.cause is Cause.RAISED and left is None
+    whole = Ran(Cause.DONE, value=[[{"columns": [], "rows": []}] * 2, [("", "Error: x", "x\n")], []])
+    (done, too), (raised,), left = each_ran(whole, 3)
+    assert done.ok and too.ok and raised.error == "Error: x" and raised.cause is Cause.RAISED and left == []
     changes = [{"cause": Cause.CPU}, {"cause": Cause.CRASHED}, {"cause": Cause.BROKEN}, {"forbidden": ("socket",)}]
     changes += [{"value": None}, {"value": whole.value[:2]}, {"value": {"rows": []}}]
-    assert all(each_ran(dataclasses.replace(whole, **change), 3) == [None] * 3 for change in changes)
-    forged = [7, "text", ("done", "", ""), ("", "", 3), ("", ""), [[]]]
-    told = each_ran(Ran(Cause.DONE, value=forged), len(forged))
-    assert [ran is None or not ran.ok for ran in told] == [True] * len(forged)
+    assert all(each_ran(dataclasses.replace(whole, **change), 3) == [[]] * 3 for change in changes)
+    forged = [7, "text", ("done", "", ""), ("", "", 3), ("", ""), [[]], {"rows": [], 7: 8}]
+    told = each_ran(Ran(Cause.DONE, value=[forged, *([one] for one in forged[:-1]), forged[-1]]), len(forged) + 1)
+    assert not any(ran.ok for each in told for ran in each)
 
 
 def test_all_boxes_killed_in_the_middle_come_to_the_same(alone):
@@ -243,7 +267,7 @@ def test_a_box_that_broke_and_large_answers_are_not_remembered(pool):
                 return answer
 
             with once_a_step(1):
-                await questions._once(("q", n), given)
+                module._keep(("q", n), await questions.joined(("q", n), given))
             kept.append(len(module._steps[1]))
         return kept
 

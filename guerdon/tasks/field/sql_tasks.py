@@ -99,9 +99,10 @@ class text_to_sql:
         return self.checker == "sandbox"
 
     async def check_later(self, task: Task, completion: str) -> float | None:
-        query, meta = query_of(completion), task.meta
-        alike = await answers_alike_later(query, meta["databases"], task.answer, meta["ordered"], self.checker)
-        return float(alike)
+        if self.checker == "plain":
+            return self.check(task, completion)
+        meta = task.meta
+        return float(await answers_alike_later(query_of(completion), meta["databases"], task.answer, meta["ordered"]))
 
     def solution(self, task: Task) -> str:
         return task.answer
@@ -157,20 +158,21 @@ def answers_alike(
     return True
 
 
-async def answers_alike_later(
-    query: str, databases: Sequence[str], right: str, ordered: bool, checker: Checker = "sandbox"
-) -> bool:
-    """The same, for a caller that can await: queries of one database are asked in one box."""
+async def answers_alike_later(query: str, databases: Sequence[str], right: str, ordered: bool) -> bool:
+    """The same, for a caller that can await: queries about one problem are asked in one box."""
     if not query:
         return False
-    for database in databases:
-        rows = await rows_of_strangers_later(database, query, checker)
-        if not _is_right(rows, database, right, ordered, checker):
+    asked = shared_questions().query(databases, query, LIMITS)
+    for number, database in enumerate(databases):
+        rows = _rows(await asked.on(number))
+        if not _is_right(rows, database, right, ordered):
             return False
     return True
 
 
-def _is_right(rows: list[list[Any]] | None, database: str, right: str, ordered: bool, checker: Checker) -> bool:
+def _is_right(
+    rows: list[list[Any]] | None, database: str, right: str, ordered: bool, checker: Checker = "sandbox"
+) -> bool:
     """Whether rows are those that the right query has on a database."""
     if rows is None:
         return False
@@ -195,30 +197,26 @@ def rows_of_strangers(database: str, query: str, checker: Checker = "sandbox") -
     return _rows(shared_sandbox().sql_now(database, query, LIMITS))
 
 
-async def rows_of_strangers_later(database: str, query: str, checker: Checker = "sandbox") -> list[list[Any]] | None:
-    """The same, for a caller that can await."""
-    if checker == "plain":
-        try:
-            return plain_answer(database, query)
-        except NotPlainQuery:
-            pass
-    return _rows(await shared_questions().sql(database, query, LIMITS))
-
-
 def _rows(ran: Ran) -> list[list[Any]] | None:
     return list(ran.value["rows"]) if judged(ran) else None
 
 
 async def runs_at_all(query: str, database: str, checker: Checker = "sandbox") -> bool:
     """Whether a query that nobody trusts runs without an error, whatever it answers."""
-    return bool(query) and await rows_of_strangers_later(database, query, checker) is not None
+    if checker == "plain":
+        try:
+            return plain_answer(database, query) is not None
+        except NotPlainQuery:
+            pass
+    return bool(query) and judged(await shared_questions().sql(database, query, LIMITS))
 
 
 async def query_score(query: str, databases: Sequence[str], right: str, ordered: bool, parts: float) -> Score:
     """1 for a query that answers as ours does, else `parts` times the share of its parts that are right; and why."""
     why = "no query"
+    asked = shared_questions().query(databases, query, LIMITS)
     for number, database in enumerate(databases if query else (), 1):
-        ran = await shared_questions().sql(database, query, LIMITS)
+        ran = await asked.on(number - 1)
         if not judged(ran):
             why = f"{ran.cause}: {ran.error}"
             break
