@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 import signal
 import sys
 from pathlib import Path
@@ -383,3 +384,15 @@ def test_sources_around_others_wait_where_those_do():
             for text in (task.answer, "SELECT 7", ""):
                 track = {"completion": text, "path": []}
                 assert asyncio.run(truth_later(source, task, track)) == truth_of(source, task, track)
+
+
+def test_the_task_of_the_docs_checks_as_the_page_says(capsys):
+    text = (Path(__file__).parent.parent.parent / "docs" / "your_own_task.md").read_text()
+    code, printed = re.findall(
+        r"```python\n(.*?)```\n\n```text\n(.*?)```", text.partition("## Checks that wait")[2], re.S
+    )[0]
+    names = {"__name__": "docs"}
+    exec(code, names)
+    assert capsys.readouterr().out == printed
+    assert names["scored"].whole == [1.0, 0.0] * 50
+    assert [names["proofs"]().check(names["task"], said) for said in ("qed", "?")] == [1.0, 0.0]
