@@ -32,6 +32,7 @@ MADE_FOR_YOU = {  # parts that no shelf exports, for users get them from somethi
     "rewards.blended": "`+` makes it",
     "rewards.weighted": "`.weight()` and `*` make it",
     "rewards.extreme": "`least` and `most` make it",
+    "rewards.verdict": "`checker` makes it",
     "losses.total": "`+` makes it",
     "tasks.mixed_families": "`by_steps` makes it",
     "models.past_self": "`pool` makes them",

@@ -169,7 +169,7 @@ class Stage(Protocol):
     """Batch to Batch. `needs` and `gives` name columns, or `pairs`; the loop has every needed column there before the call.
 
     One with `async prefetch(episode, seed)` is told of every episode as soon as it has ended, while others are being played,
-    and the run's seed; unless it has `is_early`, and that is false when the run starts.
+    and the run's seed. With an `asks_early` that is False it says that it need not be.
     """
 
     @property

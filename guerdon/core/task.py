@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
+import inspect
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol, runtime_checkable
 
 from guerdon.core.errors import UserError
 from guerdon.core.html import cut, page, pairs
-from guerdon.core.part import knob, part
+from guerdon.core.part import knob, label, part
 from guerdon.core.silent_tracks import makes_no_text
 
 Split = Literal["train", "test"]
@@ -94,6 +95,10 @@ class TaskSource(Protocol):
 
     One of several kinds of problems also has `kinds()`: a source for each kind by its name. One whose answers are no text has
     `check_track(task, track)`, asked in place of `check`: `track` has by name what a reward is given (`made`, `actions`, ...).
+
+    One whose checks wait for something outside of this process also has `async check_later(task, completion)`, or
+    `check_track_later(task, track)`, which comes to the same verdict: runs ask it for many tries at once, as episodes end.
+    With a `checks_later` that is False it says that they need not.
     """
 
     @property
@@ -116,6 +121,56 @@ def truth_of(source: TaskSource, task: Task, track: Mapping[str, Any]) -> float 
         return None
     verdict: float | None = source.check(task, track["completion"]) if look is None else look(task, track)
     return verdict
+
+
+def checks_later(source: TaskSource) -> bool:
+    """Whether a source's verdicts are worth waiting for together: it has the async twin of what `truth_of` asks."""
+    return _has_twin(source, "check_track" if hasattr(source, "check_track") else "check")
+
+
+async def truth_later(source: TaskSource, task: Task, track: Mapping[str, Any]) -> float | None:
+    """As `truth_of`, for a caller that can wait. A source that has nothing to wait for is asked as ever."""
+    if not checks_later(source):
+        return truth_of(source, task, track)
+    if hasattr(source, "check_track"):
+        return _verdict(source, await source.check_track_later(task, track))  # type: ignore[attr-defined]
+    return None if makes_no_text(track.get("path") or ()) else await text_truth_later(source, task, track["completion"])
+
+
+async def text_truth_later(source: TaskSource, task: Task, completion: str) -> float | None:
+    """As the source's `check`, for a caller that can wait."""
+    if not _has_twin(source, "check"):
+        return source.check(task, completion)
+    return _verdict(source, await source.check_later(task, completion))  # type: ignore[attr-defined]
+
+
+def _has_twin(source: Any, name: str) -> bool:
+    """Whether a source has an async twin of a method and means it. A class that wrote the method anew has to write the twin
+    anew, or the two would come to different verdicts."""
+    twin = f"{name}_later"
+    if inspect.iscoroutinefunction(getattr(source, name, None)):
+        raise UserError(f"{label(source)}.{name} is async: call it {twin}, beside a plain {name}")
+    if not hasattr(source, twin) or _written_in(source, twin) > _written_in(source, name):
+        return False
+    if not inspect.iscoroutinefunction(getattr(source, twin)):
+        raise UserError(f"{label(source)}.{twin} is not async: write `async def {twin}`, or leave it out")
+    return bool(getattr(source, "checks_later", True))
+
+
+def _written_in(source: Any, name: str) -> int:
+    """How far up among its classes an object has a method from; past the last, where it is handed on from elsewhere."""
+    if name in getattr(source, "__dict__", ()):
+        return -1
+    classes = type(source).__mro__
+    return next((at for at, each in enumerate(classes) if name in vars(each)), len(classes))
+
+
+def _verdict(source: Any, value: Any) -> float | None:
+    """What an async check gave, which is the truth of a run: nothing but a verdict passes."""
+    is_number = hasattr(type(value), "__float__") and not isinstance(value, str)
+    if value is None or (is_number and 0.0 <= float(value) <= 1.0):
+        return None if value is None else float(value)
+    raise ValueError(f"the check of {label(source)} gave {value!r}: a verdict is 1.0 (right), 0.0 (wrong), or None")
 
 
 def kinds_of(source: TaskSource) -> dict[str, TaskSource]:

@@ -22,6 +22,7 @@ from guerdon.exams.rates import accuracy, answer_length
 from guerdon.exams.tried_problems import packed, tried_problems
 from guerdon.loop.readings import fill_needs
 from guerdon.loop.text_rewards import refuse_without_text, silent_roles
+from guerdon.rewards.stage.early_asking import listeners
 from guerdon.rewards.stage.score_stages import verified
 
 
@@ -68,9 +69,12 @@ def sit(
     exam: Exam, play: Player, tasks: int, tries: int, drawn: int | None = None
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """Play an exam and measure it: numbers by name, and what came of every problem."""
+    checks = [verified(exam.truth, TRUTH, exam.role)] if exam.truth is not None else []
+    play.ended = listeners(checks, play.seed)
     batch = pack(play(exam.asks(tasks, tries, play, drawn)))
-    if exam.truth is not None:
-        batch = verified(exam.truth, TRUTH, exam.role)(batch, play)
+    play.ended = ()  # what metrics have played is not checked
+    for check in checks:
+        batch = check(batch, play)
         if bool(batch.cols[TRUTH].missing.all()) and (silent := silent_roles(batch, exam.role)):
             batch.cols[TRUTH].detail[0] = {"error": f"{silent[0]!r} makes no text, and the task checks text"}
     refuse_without_text(exam.metrics, batch, exam.role)

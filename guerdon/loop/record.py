@@ -157,6 +157,8 @@ class Recorder:
         """Begin to watch, as a run would that has not been broken off: what happened before the step `first` is gone over."""
         before = [e for e in latest([*events]) if isinstance(e, StepDone) and e.step < first]
         self.truth = truth_column(self.options.truth, recipe)
+        if self.truth is not None:
+            self.play.ended = [*self.play.ended, *self.truth.listeners(self.play.seed)]
         if self.truth is not None and before:
             self.truth.hear(before[-1].metrics)
         if self.options.watch:

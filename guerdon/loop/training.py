@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import copy
 import dataclasses
-import functools
 from collections.abc import Sequence
 from typing import Any
 
@@ -29,6 +28,7 @@ from guerdon.loop.rollouts import Rollouts
 from guerdon.loop.save_beside import Saver
 from guerdon.loop.text_rewards import refuse_without_text
 from guerdon.models import template_clock as clock
+from guerdon.rewards.stage.early_asking import listeners as early_listeners
 from guerdon.store.checkpoint import checkpoint_name
 from guerdon.store.end_notes import end_notes
 from guerdon.store.event_types import Ended, Evaluated, Event, Saved, Started, Stopped, Warned
@@ -73,9 +73,8 @@ def start(recipe: Recipe, seed: int, total: int, noise: int | None = None) -> tu
     originals_first = sorted(recipe.models.items(), key=lambda item: hasattr(item[1], "of"))
     for name, model in originals_first:
         model.start(derive(seed, "weights", name), recipe.models)
-    early = [stage for stage in recipe.stages if hasattr(stage, "prefetch") and getattr(stage, "is_early", True)]
-    scorers = [functools.partial(stage.prefetch, seed=seed) for stage in early]
-    play = Player(recipe.models, recipe.seats, recipe.env, recipe.sampling, seed, total, scorers, noise)
+    early = early_listeners(recipe.stages, seed)
+    play = Player(recipe.models, recipe.seats, recipe.env, recipe.sampling, seed, total, early, noise)
     for _, part in walk(recipe):
         if hasattr(part, "optimiser"):
             part.start(play)

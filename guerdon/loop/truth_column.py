@@ -25,6 +25,7 @@ from guerdon.engine.player import Player
 from guerdon.rewards.asking.by_name import find_reward
 from guerdon.rewards.asking.samples import Roles
 from guerdon.rewards.formula.reward import as_reward
+from guerdon.rewards.stage.early_asking import Listener, listeners
 from guerdon.rewards.stage.score_stages import score, verified
 from guerdon.watch.past_steps import TRUTH
 
@@ -37,6 +38,10 @@ class TruthColumn:
 
     def __init__(self, stage: Any, copies: str = "") -> None:
         self.stage, self.copies = stage, copies
+
+    def listeners(self, seed: int) -> list[Listener]:
+        """Who is to be told of episodes as they end: the task's own check, which reads and draws nothing of the run's."""
+        return listeners([self.stage], seed) if isinstance(self.stage, verified) and not self.copies else []
 
     def __call__(self, batch: Batch, play: Player) -> Batch:
         if self.copies in batch.cols:

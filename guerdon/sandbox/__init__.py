@@ -2,7 +2,7 @@
 
 From the caller to the program:
 
-- `run_now`, `sandbox_pool`, `probed_guarantees`: what callers use.
+- `run_now`, `sandbox_pool`, `probed_guarantees`: what callers use; `shared_questions`: the same for many questions at once.
 - `limits`, `ran_program`, `box_requests`: what is asked, what may be used, and what came of it.
 - `zygote_handle`, `zygote`, `fork_hooks`: a warm interpreter inside namespaces, seen from outside and from inside.
 - `boxed_root`: those namespaces, and a root with nothing of the user's in it.

@@ -28,7 +28,7 @@ from guerdon.sandbox import kernel_calls, seccomp_filter
 from guerdon.sandbox.box_processes import BoxConfig, BoxProcesses
 from guerdon.sandbox.boxed_program import BOXED, Ends, be_program
 from guerdon.sandbox.boxed_root import WORK
-from guerdon.sandbox.plain_data import MOST_BYTES, read_frame, write_all
+from guerdon.sandbox.plain_data import GIVE_BACK, MOST_BYTES, read_frame, write_all
 from guerdon.sandbox.syscall_numbers import CALLS
 
 MOST_REQUEST = 256 << 20
@@ -213,7 +213,7 @@ class _Box:
             return
         stream += part
         if stream is self.report or stream is self.verdict:
-            most = MOST_BYTES if self.kind in ("sql", "call") else MOST_SAID
+            most = MOST_BYTES if self.kind in GIVE_BACK else MOST_SAID
             if len(stream) > most:
                 self._stop("output", f"gave back more than {most:,} bytes")
         elif len(self.out) + len(self.err) > self.limits["output"]:

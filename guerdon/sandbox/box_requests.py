@@ -82,6 +82,12 @@ def sql_request(script: str, query: str, limits: Limits) -> BoxRequest:
     return BoxRequest((_frame("sql", limits, script=_text(script), query=_text(query)),), limits)
 
 
+def queries_request(scripts: Sequence[str], queries: Sequence[str], limits: Limits) -> BoxRequest:
+    """Ask several queries in one box, each of databases of its own that the scripts make."""
+    made, asked = [_text(script) for script in scripts], [_text(query) for query in queries]
+    return BoxRequest((_frame("queries", limits, scripts=made, queries=asked),), limits)
+
+
 def call_request(
     function: str | bytes, arguments: Sequence[Mapping[str, Any]], name: str, files: Files, limits: Limits
 ) -> BoxRequest:

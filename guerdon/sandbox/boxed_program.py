@@ -33,7 +33,7 @@ from typing import Any, NoReturn
 from guerdon.sandbox import kernel_calls, seccomp_filter
 from guerdon.sandbox.box_processes import BoxConfig
 from guerdon.sandbox.boxed_root import DEVICES, SETTINGS, SYSTEM, WORK, python_places
-from guerdon.sandbox.boxed_sql import RefusedQuery, answer_query
+from guerdon.sandbox.boxed_sql import RefusedQuery, answer_queries, answer_query
 from guerdon.sandbox.plain_data import NotPlain, plain_form, plain_value, to_json, write_all
 from guerdon.sandbox.unit_tests import serve_tests, take_tests
 
@@ -84,6 +84,9 @@ def be_program(request: dict[str, Any], ends: Ends, tell: int, config: BoxConfig
         take_tests(request, _FROM, _TO, _REPORT)
     elif kind == "sql":
         _finish(lambda: answer_query(request["script"], request["query"]))
+    elif kind == "queries":
+        cpu = request["limits"]["cpu"]
+        _finish(lambda: answer_queries(request["scripts"], request["queries"], cpu, _told_of))
     elif kind == "call":
         _finish(lambda: _called(request))
     elif kind == "check":
@@ -333,12 +336,35 @@ def _left(error: SystemExit, at_its_end: Any) -> tuple[int, bytes]:
 
 def _raised(error: BaseException) -> bytes:
     """What an exception says, whatever it does when it is asked."""
-    kind = ""
     if isinstance(error, MemoryError):
-        kind = "memory"
         with contextlib.suppress(ValueError, OSError):
             hard = resource.getrlimit(resource.RLIMIT_AS)[1]
             resource.setrlimit(resource.RLIMIT_AS, (hard, hard))
+    kind, line = _in_words(error)
+    with contextlib.suppress(BaseException):
+        traceback.print_exception(type(error), error, _frames(error), limit=20)
+        sys.stderr.flush()
+    return json.dumps({"end": "raised", "kind": kind, "error": line}).encode()
+
+
+def _told_of(error: BaseException) -> tuple[str, str, str]:
+    """What one of several queries raised: its kind, its line, and what it would have printed had it been alone."""
+    return *_in_words(error), "".join(traceback.format_exception(type(error), error, _frames(error), limit=20))
+
+
+def _frames(error: BaseException) -> types.TracebackType | None:
+    """Where it was raised, without frames of ours."""
+    frames = error.__traceback__
+    while frames is not None and frames.tb_frame.f_code.co_filename.startswith(_OURS):
+        frames = frames.tb_next
+    return frames
+
+
+def _in_words(error: BaseException) -> tuple[str, str]:
+    """The kind of an exception, and its line."""
+    kind = ""
+    if isinstance(error, MemoryError):
+        kind = "memory"
     elif isinstance(error, RefusedQuery):
         kind = "forbidden"
     elif isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EFBIG, errno.EDQUOT):
@@ -352,13 +378,7 @@ def _raised(error: BaseException) -> bytes:
         line = "ran out of memory"
     if kind == "forbidden":
         line = str(error)
-    with contextlib.suppress(BaseException):
-        frames = error.__traceback__
-        while frames is not None and frames.tb_frame.f_code.co_filename.startswith(_OURS):
-            frames = frames.tb_next
-        traceback.print_exception(type(error), error, frames, limit=20)
-        sys.stderr.flush()
-    return json.dumps({"end": "raised", "kind": kind, "error": line}).encode()
+    return kind, line
 
 
 def _say(said: dict[str, Any]) -> None:

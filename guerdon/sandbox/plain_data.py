@@ -18,6 +18,7 @@ DEEPEST = 64
 MOST_OF_ONE_HASH = 50
 MOST_PARTS = 1_000_000
 MOST_BYTES = 8 << 20
+GIVE_BACK = ("sql", "queries", "call")  # kinds of request that a value comes back from
 _SMALL = 1 << 53
 _KINDS: tuple[tuple[type[Any], str], ...] = ((list, "l"), (tuple, "t"), (set, "s"), (frozenset, "z"))
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from guerdon.sandbox.plain_data import NotPlain, plain_value
+from guerdon.sandbox.plain_data import GIVE_BACK, NotPlain, plain_value
 from guerdon.sandbox.unit_tests import GONE
 
 LONGEST_LINE = 500
@@ -106,7 +106,7 @@ def ran_from(facts: dict[str, Any], blobs: list[bytes]) -> Ran:
     said = heard(verdict) if facts["kind"] == "check" else heard(report)
     cause, error = _judged(facts, said, heard(report))
     value = None
-    if cause is Cause.DONE and facts["kind"] in ("sql", "call"):  # nobody else has one to give
+    if cause is Cause.DONE and facts["kind"] in GIVE_BACK:  # nobody else has one to give
         try:
             value = plain_value(said.get("value"))
         except NotPlain as trouble:
@@ -127,6 +127,29 @@ def ran_from(facts: dict[str, Any], blobs: list[bytes]) -> Ran:
         facts["wall"],
         forbidden,
     )
+
+
+def each_ran(ran: Ran, count: int) -> list[list[Ran]]:
+    """What each of the queries that shared a box came to, by script, as if it had been alone; what is missing is to be asked
+    alone. The box's word counts for any of them only if it came to its end by itself and was refused nothing."""
+    if not ran.ok or ran.forbidden or not isinstance(ran.value, list) or len(ran.value) != count:
+        return [[] for _ in range(count)]
+    return [_believed(told, ran) for told in ran.value]
+
+
+def _believed(told: Any, box: Ran) -> list[Ran]:
+    each = [_one_of_several(one, box) for one in told] if isinstance(told, list) else []
+    return [ran for ran in each if ran is not None] if None not in each else []
+
+
+def _one_of_several(told: Any, box: Ran) -> Ran | None:
+    if isinstance(told, dict):
+        return Ran(Cause.DONE, code=0, value=told, cpu=box.cpu, wall=box.wall)
+    if not isinstance(told, tuple) or len(told) != 3 or not all(isinstance(word, str) for word in told):
+        return None
+    kind, line, trace = told
+    cause, error = _told({"end": "raised", "kind": kind, "error": line})
+    return Ran(cause, one_line(error), stderr=trace, code=1, cpu=box.cpu, wall=box.wall)
 
 
 def _judged(facts: dict[str, Any], said: dict[str, Any], program: dict[str, Any]) -> tuple[Cause, str]:

@@ -16,6 +16,7 @@ import socket
 import sys
 import threading
 import weakref
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future, InvalidStateError
 from pathlib import Path
@@ -37,6 +38,8 @@ from guerdon.sandbox.ran_program import Ran, broken
 from guerdon.sandbox.zygote_handle import SandboxLost, ZygoteHandle, refusal
 
 TRIES = 2  # zygotes that a program may lose before it is told as broken
+MOST_WORKERS = 64  # without being told: each is an interpreter of its own
+LOST = "lost"  # in `counts`: a zygote that was gone before it answered
 _DEFAULT = Limits()
 _NONE: Files = MappingProxyType({})
 
@@ -73,7 +76,7 @@ class SandboxPool:
     `isolation` is "full" (namespaces, a filter of system calls, limits), or by name less: "landlock" (no namespaces) or
     "limits" (no more than limits). A machine that can not give it refuses. `see` are files and folders that programs may read
     besides the interpreter's own; a folder is also where they may import from.
-    `warm` are modules to load once, for all programs.
+    `warm` are modules to load once, for all programs. `counts` tells how many boxes ended by which cause so far.
 
     Every method waits to be awaited; its twin with `_now` waits where it stands.
 
@@ -93,7 +96,7 @@ class SandboxPool:
     ):
         if workers is not None and workers < 1:
             raise UserError(f"workers must be 1 or more, not {workers}")
-        self.workers = workers or min(8, _cores() + 1)  # one more: while a box is cleared away another runs
+        self.workers = workers or min(MOST_WORKERS, _cores() + 1)  # one more: while a box is cleared away another runs
         self.isolation = known_isolation(isolation)
         self.see = tuple(str(Path(place).resolve()) for place in see)
         self.warm = tuple(warm)
@@ -112,16 +115,17 @@ class SandboxPool:
         self._idle = 0
         self._running: set[_Job] = set()
         self._started = False  # whether a zygote ever was ready
+        self.counts: Counter[str] = Counter()  # boxes that ended, by their cause, and zygotes that were lost
 
     # --- what can be asked
 
     async def python(self, source: str, stdin: str = "", files: Files = _NONE, limits: Limits = _DEFAULT) -> Ran:
         """Run a script, in a working folder with these files in it."""
-        return await asyncio.wrap_future(self._begun(python_request(source, stdin, files, limits)))
+        return await asyncio.wrap_future(self.begun(python_request(source, stdin, files, limits)))
 
     def python_now(self, source: str, stdin: str = "", files: Files = _NONE, limits: Limits = _DEFAULT) -> Ran:
         """The same, for a caller that cannot await."""
-        return self._begun(python_request(source, stdin, files, limits)).result()
+        return self.begun(python_request(source, stdin, files, limits)).result()
 
     async def check(
         self,
@@ -133,7 +137,7 @@ class SandboxPool:
         limits: Limits = _DEFAULT,
     ) -> Ran:
         """Hold a program against unit tests that it cannot forge: assert lines, or a `check(candidate)` with its `entry`."""
-        return await asyncio.wrap_future(self._begun(check_request(program, tests, entry, stdin, files, limits)))
+        return await asyncio.wrap_future(self.begun(check_request(program, tests, entry, stdin, files, limits)))
 
     def check_now(
         self,
@@ -145,25 +149,25 @@ class SandboxPool:
         limits: Limits = _DEFAULT,
     ) -> Ran:
         """The same, for a caller that cannot await."""
-        return self._begun(check_request(program, tests, entry, stdin, files, limits)).result()
+        return self.begun(check_request(program, tests, entry, stdin, files, limits)).result()
 
     async def sql(self, script: str, query: str, limits: Limits = _DEFAULT) -> Ran:
         """Ask a query of the SQLite database that a script makes; `value` has its columns and rows."""
-        return await asyncio.wrap_future(self._begun(sql_request(script, query, limits)))
+        return await asyncio.wrap_future(self.begun(sql_request(script, query, limits)))
 
     def sql_now(self, script: str, query: str, limits: Limits = _DEFAULT) -> Ran:
         """The same, for a caller that cannot await."""
-        return self._begun(sql_request(script, query, limits)).result()
+        return self.begun(sql_request(script, query, limits)).result()
 
     async def program(
         self, argv: Sequence[str], stdin: str = "", files: Files = _NONE, limits: Limits = _DEFAULT
     ) -> Ran:
         """Execute an installed program by its path, without a shell."""
-        return await asyncio.wrap_future(self._begun(program_request(argv, stdin, files, limits)))
+        return await asyncio.wrap_future(self.begun(program_request(argv, stdin, files, limits)))
 
     def program_now(self, argv: Sequence[str], stdin: str = "", files: Files = _NONE, limits: Limits = _DEFAULT) -> Ran:
         """The same, for a caller that cannot await."""
-        return self._begun(program_request(argv, stdin, files, limits)).result()
+        return self.begun(program_request(argv, stdin, files, limits)).result()
 
     async def call(
         self,
@@ -178,7 +182,7 @@ class SandboxPool:
         The function is its source (the last that the source defines, or `name`), or what cloudpickle made of it; then
         `see` must have the folder that cloudpickle and what the function imports are installed in.
         """
-        return await asyncio.wrap_future(self._begun(call_request(function, arguments, name, files, limits)))
+        return await asyncio.wrap_future(self.begun(call_request(function, arguments, name, files, limits)))
 
     def call_now(
         self,
@@ -189,7 +193,7 @@ class SandboxPool:
         limits: Limits = _DEFAULT,
     ) -> Ran:
         """The same, for a caller that cannot await."""
-        return self._begun(call_request(function, arguments, name, files, limits)).result()
+        return self.begun(call_request(function, arguments, name, files, limits)).result()
 
     def _end(self) -> None:
         """When this process ends: nobody waits any more."""
@@ -218,7 +222,8 @@ class SandboxPool:
 
     # --- how it is done
 
-    def _begun(self, request: BoxRequest) -> Future[Ran]:
+    def begun(self, request: BoxRequest) -> Future[Ran]:
+        """What will have come of a request."""
         job = _Job(request)
         job.done.add_done_callback(lambda done: job.cancelled() if done.cancelled() else None)
         with self._lock:
@@ -258,8 +263,10 @@ class SandboxPool:
                 zygote = zygote or ZygoteHandle(self.isolation, self.see, self.warm)
                 self._started = True
                 ran = zygote.run(job.request, job.began)
+                self._count(ran.cause)
                 break
             except SandboxLost as lost:
+                self._count(LOST)
                 error = UserError(str(lost))
                 if job.done.cancelled():
                     break  # which is why it did not answer
@@ -277,6 +284,10 @@ class SandboxPool:
             else:
                 job.done.set_result(ran)
         return zygote
+
+    def _count(self, what: str) -> None:
+        with self._lock:
+            self.counts[str(what)] += 1
 
 
 def _cores() -> int:

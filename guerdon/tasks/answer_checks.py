@@ -14,7 +14,7 @@ import importlib.util
 import inspect
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,7 +24,7 @@ from guerdon.core.task import Task
 from guerdon.core.user_file import find_in_file
 from guerdon.tasks.family import read_solution
 from guerdon.tasks.field.plain_formula import plainly_equal
-from guerdon.tasks.field.program_tests import passes_tests
+from guerdon.tasks.field.program_tests import passes_tests, passes_tests_later
 from guerdon.tasks.slow_comparisons import fits_schema, same_formula
 
 SECONDS, SECONDS_OWN = 5.0, 30.0  # that a formula or schema may take, and a function of the user's
@@ -39,13 +39,19 @@ class CheckBroke(Exception):
 @dataclass(frozen=True)
 class AnswerCheck:
     """How answers are checked: its name for `--check`, what that means in words, and the function. One that has `seconds` works
-    in a worker process, for so long at most."""
+    in a worker process, for so long at most. `later` is the function for who can await, of the same parameters."""
 
     name: str
     words: str
     function: Callable[..., Any]
     seconds: float = 0.0
     trusted: bool = True
+    later: Callable[..., Awaitable[Any]] | None = None
+
+    async def wait(self, task: Task, completion: str) -> float | None:
+        """The same by `later`."""
+        assert self.later is not None
+        return _verdict(await self.later(**self._arguments(task, completion)))
 
     def __call__(self, task: Task, completion: str) -> float | None:
         given = self._arguments(task, completion)
@@ -196,7 +202,12 @@ CHECKS = {
         AnswerCheck("math", "formulas that Math-Verify finds equal", same_formula, SECONDS),
         AnswerCheck("plain_maths", "formulas that come to the same, by a checker that needs no package", plainly_equal),
         AnswerCheck("json", "the JSON value in the text", fits_or_same, SECONDS),
-        AnswerCheck("python", "unit tests of the program in the text, run in the sandbox", passes_tests),
+        AnswerCheck(
+            "python",
+            "unit tests of the program in the text, run in the sandbox",
+            passes_tests,
+            later=passes_tests_later,
+        ),
     )
 }
 EXTRAS = {"math": ("math_verify", "math-verify", "maths")}

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any, Self
 
 from guerdon.core.part import label
-from guerdon.core.task import Split, Task, kinds_of, truth_of
+from guerdon.core.task import Split, Task, checks_later, kinds_of, text_truth_later, truth_later, truth_of
 
 
 class ChangedSource:
@@ -32,6 +32,16 @@ class ChangedSource:
 
     def check_track(self, task: Task, track: Mapping[str, Any]) -> float | None:
         return truth_of(self.source, task, track)
+
+    @property
+    def checks_later(self) -> bool:
+        return checks_later(self.source)
+
+    async def check_later(self, task: Task, completion: str) -> float | None:
+        return await text_truth_later(self.source, task, completion)
+
+    async def check_track_later(self, task: Task, track: Mapping[str, Any]) -> float | None:
+        return await truth_later(self.source, task, track)
 
     def kinds(self) -> dict[str, Self]:
         inner = kinds_of(self.source)

@@ -9,7 +9,7 @@ from typing import Any
 
 from guerdon.core.errors import UserError
 from guerdon.core.part import part
-from guerdon.core.task import Split, Task
+from guerdon.core.task import Split, Task, checks_later, text_truth_later
 
 
 @part
@@ -46,6 +46,13 @@ class chosen:
 
     def check(self, task: Task, completion: str) -> float | None:
         return self.source.check(task, completion)  # type: ignore[no-any-return]
+
+    @property
+    def checks_later(self) -> bool:
+        return checks_later(self.source)
+
+    async def check_later(self, task: Task, completion: str) -> float | None:
+        return await text_truth_later(self.source, task, completion)
 
     def kinds(self) -> dict[str, chosen]:
         """The kinds of the problems that were chosen, each a source of its own."""

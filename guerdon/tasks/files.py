@@ -195,6 +195,13 @@ class rows:
         """Whether a completion gives the row's answer; None where there is no answer to give."""
         return self.open().check(task, completion) if task.answer else None
 
+    @property
+    def checks_later(self) -> bool:
+        return self.open().check.later is not None
+
+    async def check_later(self, task: Task, completion: str) -> float | None:
+        return await self.open().check.wait(task, completion) if task.answer else None
+
     def __getattr__(self, name: str) -> Any:
         """`solution(task)`, where the rows have worked solutions."""
         if name == SOLUTION and "path" in self.__dict__:

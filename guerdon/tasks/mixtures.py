@@ -10,7 +10,7 @@ from typing import Any
 
 from guerdon.core.errors import UserError, unknown
 from guerdon.core.part import live, part
-from guerdon.core.task import Split, Task, TaskSource, truth_of
+from guerdon.core.task import Split, Task, TaskSource, checks_later, text_truth_later, truth_later, truth_of
 
 
 @part(name="mixed", aliases=("mixture",))
@@ -71,6 +71,16 @@ class mixture:
 
     def check_track(self, task: Task, track: Mapping[str, Any]) -> float | None:
         return truth_of(self.of(task), task, track)
+
+    @property
+    def checks_later(self) -> bool:
+        return any(checks_later(source) for source in self.sources)
+
+    async def check_later(self, task: Task, completion: str) -> float | None:
+        return await text_truth_later(self.of(task), task, completion)
+
+    async def check_track_later(self, task: Task, track: Mapping[str, Any]) -> float | None:
+        return await truth_later(self.of(task), task, track)
 
     def solution(self, task: Task) -> str:
         return str(self.of(task).solution(task))

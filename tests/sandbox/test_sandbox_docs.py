@@ -10,6 +10,9 @@ from attacks import PAGE
 from guerdon.core.errors import UserError
 from guerdon.rewards.asking.boxed_calls import CROSS, LATE, SPARE, STAY
 from guerdon.sandbox import Cause, Limits, run_python
+from guerdon.sandbox.boxed_sql import SHARED_BYTES, SHARED_CPU, SHARED_PART
+from guerdon.sandbox.sandbox_pool import MOST_WORKERS
+from guerdon.sandbox.shared_questions import MOST_QUERIES
 
 BLOCKS = re.findall(r"```python\n(.*?)```\n\n```text\n(.*?)```", PAGE.read_text(), re.DOTALL)
 
@@ -29,6 +32,8 @@ def test_the_page_says_what_the_code_says():
     text = PAGE.read_text()
     assert len(BLOCKS) == 3 and all(f"`{cause}`" in text for cause in Cause) and (LATE, SPARE) == (10.0, 30.0)
     assert all(f"`{field}`" in text for field in (*CROSS, *STAY))
+    assert (MOST_QUERIES, SHARED_CPU, SHARED_BYTES, SHARED_PART, MOST_WORKERS) == (16, 0.1, 16 << 10, 0.25, 64)
+    assert "16 at most" in text and "0.1 s of processor there and 16 KiB" in text and "64 at most" in text
     plain = Limits()
     assert (plain.memory, plain.disk, plain.output) == (256 << 20, 16 << 20, 64 << 10)
     assert f"Limits(cpu={plain.cpu}, wall={plain.wall}, memory=256 << 20, processes={plain.processes}, " in text

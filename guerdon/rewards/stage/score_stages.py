@@ -6,34 +6,27 @@ Leaves out: how a formula is worked out (`scorer.py`), where numbers in steps li
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import torch
 
 from guerdon.core.batch import Batch
 from guerdon.core.column import Column, Reason
-from guerdon.core.episode import Episode
 from guerdon.core.field_columns import FieldColumns, Gives
-from guerdon.core.pack import pack
 from guerdon.core.part import live, part, state
 from guerdon.core.play import Play
-from guerdon.core.task import truth_of
-from guerdon.rewards.asking.function import Leaf, ask_all_later, reward, run
+from guerdon.core.task import checks_later, truth_later, truth_of
+from guerdon.rewards.asking.function import Leaf, reward
 from guerdon.rewards.asking.samples import Roles, Samples, check_roles, each_role
 from guerdon.rewards.formula.reward import Reward, as_reward
-from guerdon.rewards.formula.scores import Outcome, Scores
-from guerdon.rewards.formula.where import Where
+from guerdon.rewards.formula.scores import Scores
+from guerdon.rewards.stage.early_asking import AsksEarly, Early, Ended
 from guerdon.rewards.stage.placing import step_column
-from guerdon.rewards.stage.scorer import FormulaScores, score_later
-
-Key = tuple[int, str, int, int]  # (step, episode, last segment, leaf): what was asked
-Ended = dict[asyncio.AbstractEventLoop, tuple[list[Episode], asyncio.Task[None]]]  # episodes that are to be asked about
 
 
 @part
-class score(FieldColumns):
+class score(AsksEarly, FieldColumns):
     """Score every track of `role`, or of several, with a reward; others' are *not applicable*, failed tracks *failed*.
 
     The reward may be a formula: each of its named parts gets a column of its own, `reward.NAME`, beside the whole. What
@@ -51,7 +44,7 @@ class score(FieldColumns):
     role: Roles = "policy"
 
     before: dict[str, float] = state(factory=dict)  # the means of the step before, for schedules that follow one
-    early: dict[Key, Outcome] = live()
+    early: Early = live()
     ended: Ended = live()
 
     def __post_init__(self) -> None:
@@ -65,38 +58,13 @@ class score(FieldColumns):
         return (self.gives_to, f"{self.gives_to}_steps")
 
     @property
-    def is_early(self) -> bool:
-        """Whether it has anything to ask about an episode as soon as that has ended."""
-        return any(leaf.waits and leaf.apart for leaf in self.reward.leaves)
-
-    async def prefetch(self, episode: Episode, seed: int) -> None:
-        """Called when an episode has ended; `seed` is the run's. About those that end together it is asked together."""
-        leaves = [(n, leaf) for n, leaf in enumerate(self.reward.leaves) if leaf.waits and leaf.apart]
-        if not leaves or episode.failed:
-            return
-        loop = asyncio.get_running_loop()
-        if loop not in self.ended:
-            episodes: list[Episode] = []
-            self.ended[loop] = episodes, loop.create_task(self._ask_early(leaves, episodes, seed))
-        episodes, asking = self.ended[loop]
-        episodes.append(episode)
-        await asking
-
-    async def _ask_early(self, leaves: Sequence[tuple[int, Leaf]], episodes: list[Episode], seed: int) -> None:
-        await asyncio.sleep(0)  # those that end in the same turn of the event loop join
-        del self.ended[asyncio.get_running_loop()]
-        samples = Samples.of_batch(pack(episodes), None, self.role, seed)
-        by_leaf = await ask_all_later([(leaf, samples) for _, leaf in leaves])
-        for (n, _), outcomes in zip(leaves, by_leaf, strict=True):
-            for key, outcome in zip(_keys(samples), outcomes, strict=True):
-                self.early[(*key, n)] = outcome
+    def formula(self) -> Reward:
+        formula: Reward = self.reward
+        return formula
 
     def __call__(self, batch: Batch, play: Play) -> Batch:
         samples = Samples.of_batch(batch, play, self.role)
-        keys = _keys(samples)
-        known = [[self.early.get((*key, n)) for key in keys] for n in range(len(self.reward.leaves))]
-        scored = _scored(self.reward, samples, play, self.before, known)
-        self.early = {key: outcome for key, outcome in self.early.items() if key[0] > play.step}
+        scored = self.scored(samples, play, self.before)
         columns = {}
         parts = {f"{self.gives_to}.{name}": scores for name, scores in scored.parts.items()}
         for name, scores in {self.gives_to: scored.whole, **parts}.items():
@@ -108,26 +76,6 @@ class score(FieldColumns):
     def observe(self, batch: Batch, play: Play) -> None:
         valued = {n: c.value[~c.missing] for n, c in batch.cols.items() if c.level == "track" and c.value.dim() == 1}
         self.before = {n: float(v.double().mean()) for n, v in valued.items() if len(v)}
-
-
-def _keys(samples: Samples) -> list[tuple[int, str, int]]:
-    """What tells the samples of a run apart: the step, the episode and its last segment."""
-    assert samples.batch is not None and samples.track is not None
-    place = samples.batch.place[samples.batch.leaf[samples.track]].tolist()
-    episodes = [fields["episode"] for fields in samples.fields]
-    return [(episode.step, episode.key, last) for episode, last in zip(episodes, place, strict=True)]
-
-
-def _scored(
-    formula: Reward,
-    samples: Samples,
-    play: Play,
-    metrics: Mapping[str, float],
-    known: Sequence[Sequence[Outcome | None]] | None = None,
-) -> FormulaScores:
-    """The scorer, where the run stands."""
-    where = Where(samples.group, play.step, play.steps, metrics, play.seed)
-    return run(score_later(formula, samples, where, known))
 
 
 def _column(batch: Batch, role: Roles, samples: Samples, scores: Scores) -> Column:
@@ -151,9 +99,9 @@ def _column(batch: Batch, role: Roles, samples: Samples, scores: Scores) -> Colu
 
 
 @part
-class verified(FieldColumns):
+class verified(AsksEarly, FieldColumns):
     """The truth: the task's own checker, 1.0 right and 0.0 wrong. What `accuracy` is made of, whatever the reward is. `role` is
-    whose tracks it looks at, one role's or several's.
+    whose tracks it looks at, one role's or several's. A source that checks later is asked as episodes end.
 
     >>> import guerdon as gd
     >>> gd.rewards.verified(gd.tasks.load("chain:2")).gives
@@ -164,12 +112,24 @@ class verified(FieldColumns):
     gives_to: Gives = "correct"
     role: Roles = "policy"
 
+    early: Early = live()
+    ended: Ended = live()
+    asked: tuple[Any, Leaf] | None = live()  # of which task, and its check as a reward
+
     def __post_init__(self) -> None:
         check_roles(self)
+        self.early = {}
+        self.ended = {}
+
+    @property
+    def formula(self) -> Reward:
+        if self.asked is None or self.asked[0] is not self.task:
+            self.asked = self.task, checker(self.task)
+        return self.asked[1]
 
     def __call__(self, batch: Batch, play: Play) -> Batch:
         samples = Samples.of_batch(batch, play, self.role)
-        scored = _scored(checker(self.task), samples, play, {})
+        scored = self.scored(samples, play, {})
         return batch.with_cols({self.gives_to: _column(batch, self.role, samples, scored.whole)})
 
 
@@ -185,4 +145,25 @@ def checker(source: Any) -> Leaf:
     def correct(task: Any, **track: Any) -> float | None:
         return truth_of(source, task, track)
 
-    return reward(correct, isolate=False)
+    async def correct_later(task: Any, **track: Any) -> float | None:
+        return await truth_later(source, task, track)
+
+    made = verdict(correct, isolate=False)
+    made.later = correct_later if checks_later(source) else None
+    return made
+
+
+@part(name="reward")  # which it is to whoever reads a recipe: how it is asked changes no score
+class verdict(reward):
+    """A check as a reward, asked by its async twin where it has one. It has no time limit: what it asks has its own, and how
+    long a box is waited for depends on the others."""
+
+    later: Callable[..., Any] | None = live()
+
+    @property
+    def called(self) -> Callable[..., Any]:
+        return super().called if self.later is None else self.later
+
+    @property
+    def limit(self) -> float:
+        return 0.0

@@ -13,6 +13,7 @@ from typing import Any, Literal
 from guerdon.sandbox.limits import Limits
 from guerdon.sandbox.ran_program import Ran
 from guerdon.sandbox.sandbox_pool import shared_sandbox
+from guerdon.sandbox.shared_questions import shared_questions
 from guerdon.tasks.field.plain_python import Endless, Unsupported, called_plainly, calls_plainly
 from guerdon.tasks.field.program_tests import judged
 from guerdon.tasks.field.program_text import program_of
@@ -95,7 +96,7 @@ async def answers_later(program: str, tests: Sequence[Test], checker: Checker = 
     """What a program's function gives for the arguments of each test: a list of one, or an empty one where it gives nothing."""
     answers = _plainly(program, tests) if checker == "plain" else None
     if answers is None:
-        answers = _heard(await shared_sandbox().call(*_asked(program, tests), limits=LIMITS), len(tests))
+        answers = _heard(await shared_questions().call(*_asked(program, tests), limits=LIMITS), len(tests))
     return answers
 
 

@@ -87,6 +87,13 @@ class functions:
     def check(self, task: Task, completion: str) -> float | None:
         return float(all_passed_now(function_of(completion), task.meta["tests"], self.checker))
 
+    @property
+    def checks_later(self) -> bool:
+        return self.checker == "sandbox"
+
+    async def check_later(self, task: Task, completion: str) -> float | None:
+        return float(all(await self.passed_later(task, completion)))
+
     def passed(self, task: Task, completion: str) -> list[bool]:
         """Which of the hidden tests the program in a completion passes, in their order."""
         return passed_now(function_of(completion), task.meta["tests"], self.checker)

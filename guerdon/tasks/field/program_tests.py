@@ -16,6 +16,7 @@ from guerdon.core.score import Score
 from guerdon.sandbox.limits import Limits
 from guerdon.sandbox.ran_program import Cause, Ran
 from guerdon.sandbox.sandbox_pool import shared_sandbox
+from guerdon.sandbox.shared_questions import shared_questions
 from guerdon.tasks.field.program_text import program_of, single_tests
 
 LIMITS = Limits(cpu=3.0, wall=20.0)  # the clock is generous: a busy machine is not the program's fault
@@ -68,9 +69,27 @@ def passes_tests(
     >>> passes_tests("print('passed'); import os; os._exit(0)", test_list=["assert f(2) == 4"])
     0.0
     """
-    tests = row_tests(test, entry_point, test_list, test_setup_code)
-    program = program_of(completion, prompt, tests.entry)
-    return float(judged(shared_sandbox().check_now(program, tests.source, tests.entry, limits=LIMITS)))
+    program, tests, entry = _asked(completion, prompt, test, entry_point, test_list, test_setup_code)
+    return float(judged(shared_sandbox().check_now(program, tests, entry, limits=LIMITS)))
+
+
+async def passes_tests_later(
+    completion: str,
+    prompt: str = "",
+    test: Any = "",
+    entry_point: Any = "",
+    test_list: Any = (),
+    test_setup_code: Any = "",
+) -> float:
+    """The same, for a caller that can await: many programs run at once."""
+    program, tests, entry = _asked(completion, prompt, test, entry_point, test_list, test_setup_code)
+    return float(judged(await shared_questions().check(program, tests, entry, limits=LIMITS)))
+
+
+def _asked(completion: str, prompt: str, *columns: Any) -> tuple[str, str, str]:
+    """The program in a completion, the tests of a row's columns, and the name of the function that they are about."""
+    tests = row_tests(*columns)
+    return program_of(completion, prompt, tests.entry), tests.source, tests.entry
 
 
 def judged(ran: Ran) -> bool:
@@ -82,15 +101,15 @@ def judged(ran: Ran) -> bool:
 
 async def share_passed(completion: str, prompt: str, tests: UnitTests, partial: bool) -> Score:
     """How many of the tests a completion's program passes, as a share, and why not all; without `partial`, all or nothing."""
-    pool, program = shared_sandbox(), program_of(completion, prompt, tests.entry)
-    ran = await pool.check(program, tests.source, tests.entry, limits=LIMITS)
+    boxes, program = shared_questions(), program_of(completion, prompt, tests.entry)
+    ran = await boxes.check(program, tests.source, tests.entry, limits=LIMITS)
     if judged(ran):
         return Score(1.0, why="all tests passed")
     why = f"{ran.cause}: {ran.error}"
     singles: Sequence[str] = single_tests(tests.test, tests.listed, tests.setup) if partial else ()
     if len(singles) < 2:
         return Score(0.0, why=why)
-    each = await asyncio.gather(*(pool.check(program, one, tests.entry, limits=ONE_TEST) for one in singles))
+    each = await asyncio.gather(*(boxes.check(program, one, tests.entry, limits=ONE_TEST) for one in singles))
     passed = sum(judged(one) for one in each)
     # All asserts alone may pass where together they do not: a program that counts its calls is not right.
     return Score(min(passed, len(singles) - 1) / len(singles), why=f"{passed} of {len(singles)} tests passed; {why}")

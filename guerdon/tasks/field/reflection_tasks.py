@@ -14,7 +14,7 @@ from typing import Any
 
 from guerdon.core.part import part
 from guerdon.core.seeds import derive
-from guerdon.core.task import Split, Task, kinds_of
+from guerdon.core.task import Split, Task, kinds_of, text_truth_later
 from guerdon.tasks.changed_source import ChangedSource
 from guerdon.tasks.field import reflections
 from guerdon.tasks.field.reflections import REFLECT, read_debugged, read_reflections, reflect_view
@@ -34,6 +34,12 @@ class ProgramsRead(ChangedSource, abc.ABC):
 
     def check_track(self, task: Task, track: Mapping[str, Any]) -> float | None:
         return self.check(task, track["completion"])
+
+    async def check_later(self, task: Task, completion: str) -> float | None:
+        return await text_truth_later(self.source, self.asked(task), self.program_in(completion))
+
+    async def check_track_later(self, task: Task, track: Mapping[str, Any]) -> float | None:
+        return await self.check_later(task, track["completion"])
 
     def passed(self, task: Task, program: str) -> list[bool]:
         """Which of a problem's tests a program passes."""

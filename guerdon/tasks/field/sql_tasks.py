@@ -10,6 +10,7 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 from contextlib import ExitStack
+from functools import lru_cache
 from typing import Any, Literal
 
 from guerdon.core.part import knob, part
@@ -17,7 +18,9 @@ from guerdon.core.score import Score
 from guerdon.core.seeds import derive
 from guerdon.core.task import Split, Task
 from guerdon.sandbox.limits import Limits
+from guerdon.sandbox.ran_program import Ran
 from guerdon.sandbox.sandbox_pool import shared_sandbox
+from guerdon.sandbox.shared_questions import shared_questions
 from guerdon.tasks.family import HELD_OUT, NearMiss
 from guerdon.tasks.field.plain_sql import NotPlainQuery, plain_answer
 from guerdon.tasks.field.program_tests import judged
@@ -91,6 +94,16 @@ class text_to_sql:
         query, meta = query_of(completion), task.meta
         return float(answers_alike(query, meta["databases"], task.answer, meta["ordered"], self.checker))
 
+    @property
+    def checks_later(self) -> bool:
+        return self.checker == "sandbox"
+
+    async def check_later(self, task: Task, completion: str) -> float | None:
+        if self.checker == "plain":
+            return self.check(task, completion)
+        meta = task.meta
+        return float(await answers_alike_later(query_of(completion), meta["databases"], task.answer, meta["ordered"]))
+
     def solution(self, task: Task) -> str:
         return task.answer
 
@@ -140,13 +153,38 @@ def answers_alike(
         return False
     for database in databases:
         rows = rows_of_strangers(database, query, checker)
-        if rows is None:
-            return False
-        plain = checker == "plain"  # where the database is there already
-        wanted = rows_of_strangers(database, right, checker) if plain else rows_of_query(database, right)
-        if wanted is None or not same_rows(rows, wanted, ordered):
+        if not _is_right(rows, database, right, ordered, checker):
             return False
     return True
+
+
+async def answers_alike_later(query: str, databases: Sequence[str], right: str, ordered: bool) -> bool:
+    """The same, for a caller that can await: queries about one problem are asked in one box."""
+    if not query:
+        return False
+    asked = shared_questions().query(databases, query, LIMITS)
+    for number, database in enumerate(databases):
+        rows = _rows(await asked.on(number))
+        if not _is_right(rows, database, right, ordered):
+            return False
+    return True
+
+
+def _is_right(
+    rows: list[list[Any]] | None, database: str, right: str, ordered: bool, checker: Checker = "sandbox"
+) -> bool:
+    """Whether rows are those that the right query has on a database."""
+    if rows is None:
+        return False
+    plain = checker == "plain"  # where the database is there already
+    wanted = rows_of_strangers(database, right, checker) if plain else right_rows(database, right)
+    return wanted is not None and same_rows(rows, wanted, ordered)
+
+
+@lru_cache(maxsize=256)  # the tries at a problem are held against the same rows
+def right_rows(database: str, right: str) -> list[list[Any]]:
+    """The rows of our own query."""
+    return rows_of_query(database, right)
 
 
 def rows_of_strangers(database: str, query: str, checker: Checker = "sandbox") -> list[list[Any]] | None:
@@ -156,7 +194,10 @@ def rows_of_strangers(database: str, query: str, checker: Checker = "sandbox") -
             return plain_answer(database, query)
         except NotPlainQuery:
             pass
-    ran = shared_sandbox().sql_now(database, query, LIMITS)
+    return _rows(shared_sandbox().sql_now(database, query, LIMITS))
+
+
+def _rows(ran: Ran) -> list[list[Any]] | None:
     return list(ran.value["rows"]) if judged(ran) else None
 
 
@@ -167,18 +208,19 @@ async def runs_at_all(query: str, database: str, checker: Checker = "sandbox") -
             return plain_answer(database, query) is not None
         except NotPlainQuery:
             pass
-    return bool(query) and judged(await shared_sandbox().sql(database, query, LIMITS))
+    return bool(query) and judged(await shared_questions().sql(database, query, LIMITS))
 
 
 async def query_score(query: str, databases: Sequence[str], right: str, ordered: bool, parts: float) -> Score:
     """1 for a query that answers as ours does, else `parts` times the share of its parts that are right; and why."""
     why = "no query"
+    asked = shared_questions().query(databases, query, LIMITS)
     for number, database in enumerate(databases if query else (), 1):
-        ran = await shared_sandbox().sql(database, query, LIMITS)
+        ran = await asked.on(number - 1)
         if not judged(ran):
             why = f"{ran.cause}: {ran.error}"
             break
-        wanted = rows_of_query(database, right)
+        wanted = right_rows(database, right)
         if not same_rows(ran.value["rows"], wanted, ordered):
             why = (
                 f"{len(ran.value['rows'])} rows for {len(wanted)}"

@@ -110,7 +110,7 @@ def test_a_sandbox_that_breaks_is_failed_and_never_a_zero(monkeypatch):
         async def check(self, *_, **__):
             return Ran(Cause.BROKEN, "the sandbox was lost")
 
-    monkeypatch.setattr(program_tests, "shared_sandbox", Broken)
+    monkeypatch.setattr(program_tests, "shared_questions", Broken)
     scores = gd.score_samples(gd.unit_tests(), [{"completion": "", "meta": {"test_list": ["assert f(1)"]}}])
     assert scores.whole == [None] and "the sandbox was lost" in str(scores.details[0])
 
