@@ -78,6 +78,7 @@ WRITES = {
     "through numpy": lambda w: w.detach().numpy().__setitem__(0, 7.0),
     "by a new tensor": lambda w: setattr(w, "data", w.data * 1.5),
     "rows change places": lambda w: w.data.copy_(w.data.flip(0)),
+    "two neighbours change places": lambda w: w.data[:1, :4].copy_(w.data[:1, :4].roll(2, 1)),
 }
 
 
