@@ -86,8 +86,8 @@ def _block_sums(tensor: Tensor) -> Tensor:
     words, rest = flat[:bytes_of_words].view(torch.int64), flat[bytes_of_words:]
     whole = len(words) // WORDS * WORDS
     odd = 2 * torch.arange(WORDS, device=flat.device) + 1
-    found = [(blocks * odd).sum(1) for blocks in torch.split(words[:whole].view(-1, WORDS), AT_ONCE)]
-    return torch.cat([*found, words[whole:], rest.to(torch.int64)])
+    sums_of_blocks = [(blocks * odd).sum(1) for blocks in torch.split(words[:whole].view(-1, WORDS), AT_ONCE)]
+    return torch.cat([*sums_of_blocks, words[whole:], rest.to(torch.int64)])
 
 
 def _digests(tensors: Sequence[Tensor]) -> list[str]:

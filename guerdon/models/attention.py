@@ -25,12 +25,12 @@ from torch.autograd.function import once_differentiable
 
 from guerdon.models.config import Rope
 from guerdon.models.ops import Rotation, rms_norm, rotate
+from guerdon.models.run_tiles import Seen, ranges, seen_by
 
 MULTIPLE = 16  # padded lengths: equal tails make equal rounding, whatever a run is padded to
 SLACK = 0.15  # share of a padded block that may be padding
 SMALL, LARGE = 1 << 16, 1 << 23  # pairs of tokens in a block: padding is never minded below, no run is added above
 LONG = 512  # tokens of a run without a past from which a mask costs more than it saves
-TILE = 32  # tokens of a run that one program of the float32 kernels takes
 
 
 class Turn(NamedTuple):
@@ -161,22 +161,6 @@ class Block:
         return self._masks[window]
 
 
-class Seen(NamedTuple):
-    """Who sees whom: tiles of at most TILE tokens of a run, and for each the tokens on the other side.
-
-    A tile is its first token, how many it has, the first entry of its list and how many that has. A query's list are the
-    keys that its run sees up to the tile's last token; a key's are the queries of its own run, from the tile's first token
-    on, and of the runs that follow it. Places count the tokens that are seen, of which the first, `silent`, ask nothing.
-    """
-
-    query_tiles: Tensor  # [tiles, 4], all of int32
-    keys: Tensor
-    key_tiles: Tensor  # [tiles, 4]
-    queries: Tensor
-    position: Tensor  # [T] of each token: later keys are not seen, nor are those outside of a window
-    silent: int
-
-
 @dataclass(frozen=True)
 class Runs:
     """R runs in a row of tokens. Run r has `length[r]` tokens and sees, before them, all that run `parent[r]` saw and
@@ -253,34 +237,7 @@ class Runs:
     @cached_property
     def seen(self) -> Seen:
         """Who sees whom, as the float32 kernels read it."""
-        every, asking = np.arange(len(self.length)), np.arange(self.silent, len(self.length))
-        total = (self.length + self.before)[asking]
-        runs, within = _tiles(self.length[asking])
-        first = (np.cumsum(total) - total)[runs]
-        runs = asking[runs]
-        count = np.minimum(self.length[runs] - within, TILE)
-        asked = np.stack([self.start[runs] + within, count, first, self.before[runs] + within + count], 1)
-        above, below = self._descent(asking)
-        lists = np.bincount(above, self.length[below], len(every)).astype(np.int64)
-        runs, within = _tiles(self.length)
-        count, own = np.minimum(self.length[runs] - within, TILE), np.where(runs < self.silent, 0, within)
-        first = (np.cumsum(lists) - lists)[runs]
-        told = np.stack([self.start[runs] + within, count, first + own, lists[runs] - own], 1)
-        position = np.repeat(self.before - self.start, self.length) + np.arange(self.length.sum())
-        parts = [asked, self.keys(asking), told, ranges(self.start[below], self.length[below]), position]
-        flat = self._moved(np.concatenate([part.ravel() for part in parts]).astype(np.int32))  # one trip for all
-        a, keys, b, queries, where = torch.split(flat, [part.size for part in parts])
-        return Seen(a.view(-1, 4), keys, b.view(-1, 4), queries, where, self._known)
-
-    def _descent(self, runs: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-        """Every pair of a run that is seen and one of `runs` that sees it, itself among them, ordered by both."""
-        above, below = [runs], [runs]
-        while len(up := self.parent[above[-1]]) and (up >= 0).any():
-            above.append(up[up >= 0])
-            below.append(below[-1][up >= 0])
-        pairs = np.concatenate(above), np.concatenate(below)
-        order = np.lexsort(pairs[::-1])
-        return pairs[0][order], pairs[1][order]
+        return seen_by(self.length, self.parent, self.start, self.before, self.silent, self.keys, self.device)
 
     @cached_property
     def _blocks(self) -> list[Block]:
@@ -354,23 +311,6 @@ def _alike(length: Sequence[int], before: Sequence[int], silent: int) -> list[tu
         blocks[-1][0].append(r)
         far, used = far_now, used + size
     return blocks
-
-
-def _tiles(length: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Runs cut into tiles: which run each is of, and which of its tokens is its first."""
-    tiles = -(-length // TILE)
-    return np.repeat(np.arange(len(length)), tiles), ranges(np.zeros(len(length), np.int64), tiles) * TILE
-
-
-def ranges(start: npt.NDArray[np.int64], length: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """The whole numbers from each start on, as many as its length says, one range after another.
-
-    >>> ranges(np.array([5, 0]), np.array([2, 3])).tolist()
-    [5, 6, 0, 1, 2]
-    """
-    before = np.cumsum(length) - length
-    numbers: npt.NDArray[np.int64] = np.repeat(start - before, length) + np.arange(length.sum())
-    return numbers
 
 
 def ceil(n: int) -> int:

@@ -19,7 +19,8 @@ from torch import Tensor
 
 from guerdon.core.arrays import digest
 from guerdon.core.batch import Batch
-from guerdon.models.attention import Runs, ranges
+from guerdon.models.attention import Runs
+from guerdon.models.run_tiles import ranges
 
 
 @dataclass(frozen=True)

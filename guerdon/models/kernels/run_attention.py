@@ -19,8 +19,8 @@ import triton.language as tl
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from guerdon.models.attention import TILE, Seen
 from guerdon.models.kernels.jit import kernel, laid, power_of_two
+from guerdon.models.run_tiles import TILE, Seen
 
 LOG2E = 1.4426950408889634
 
