@@ -220,6 +220,7 @@ class Recorder:
             alarms = self.watchman.take(step, metrics, _fresh(batch))
         if every and (step % every == 0 or alarms):
             self.early.finish(self.folder.rollouts(step), batch, step)
+        self.early.drop()
         self.emit(
             StepDone(
                 step,

@@ -23,6 +23,7 @@ from guerdon.engine.batching import EngineFault
 from guerdon.engine.continuous import Continuous
 from guerdon.engine.player import Player
 from guerdon.envs.simple import single_turn
+from guerdon.loop.training import start
 from guerdon.models.frozen_copy import snapshot
 from guerdon.recipes.house.grpo import grpo
 from guerdon.tasks import load
@@ -234,3 +235,17 @@ def test_a_training_comes_to_the_same(model, tmp_path, reward):
     stored = [sorted((run.path / "rollouts").iterdir()) for run in runs]
     assert [p.name for p in stored[0]] == [p.name for p in stored[1]] and len(stored[0]) == 3
     assert [p.read_bytes() for p in stored[0]] == [p.read_bytes() for p in stored[1]]
+
+
+def test_only_rewards_that_wait_are_told_of_episodes_as_they_end(model):
+    """Who is told has them played one by one."""
+
+    @gd.reward
+    def apart(completion):
+        return 1.0
+
+    told = []
+    for reward in (exact(), apart, exact() + apart):
+        recipe = grpo.build({"task": load("chain:1"), "model": model, "reward": reward}, {})
+        told.append(len(start(recipe, 0, 1)[1].ended))
+    assert told == [0, 1, 1]
