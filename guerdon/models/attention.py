@@ -143,12 +143,12 @@ class Block:
             return seen.transpose(1, 2).reshape(R * Q, h, D)
         group = h // kv  # heads that share a key stand as so many queries on it
         queries = queries.view(R, Q, kv, group, D).permute(0, 2, 3, 1, 4).reshape(R, kv, group * Q, D)
-        mask = self._mask(window, q.dtype).expand(R, 1, group, Q, T).reshape(R, 1, group * Q, T)
+        mask = self._mask(window, group, q.dtype)
         seen = F.scaled_dot_product_attention(queries, keys, values, mask, scale=scale)
         return seen.view(R, kv, group, Q, D).permute(0, 3, 1, 2, 4).reshape(R * Q, h, D)
 
-    def _mask(self, window: int, dtype: torch.dtype) -> Tensor:
-        """[R, 1, 1, Q, T] 0 where a query may look, -inf where not."""
+    def _mask(self, window: int, group: int, dtype: torch.dtype) -> Tensor:
+        """[R, 1, group Q, T] 0 where a query may look, -inf where not: the same for every head of a group."""
         if window not in self._masks:
             device = self.offset.device
             column = torch.arange(self.key.shape[1], device=device)
@@ -157,7 +157,7 @@ class Block:
             if window:
                 hidden |= column <= last - window
             mask = torch.zeros(hidden.shape, dtype=dtype, device=device).masked_fill_(hidden, float("-inf"))
-            self._masks[window] = mask[:, None, None]
+            self._masks[window] = mask.repeat(1, group, 1)[:, None]
         return self._masks[window]
 
 
@@ -227,6 +227,8 @@ class Runs:
     def attention(self, q: Tensor, k: Tensor, v: Tensor, scale: float, window: int) -> Tensor:
         if q.is_cuda and q.dtype in (torch.bfloat16, torch.float16):
             return self._flash(q, k, v, scale, window)
+        if not q.is_cuda and q.dtype == torch.bfloat16:  # whose gradient takes a CPU longer than all products of a step
+            return self.attention(q.float(), k.float(), v.float(), scale, window).to(q.dtype)
         k_v = torch.cat([k, v], dim=1)
         return self._back(torch.cat([block.attention(q, k_v, scale, window) for block in self._blocks]))
 
