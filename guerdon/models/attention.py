@@ -133,7 +133,7 @@ class Block:
 
     def attention(self, q: Tensor, k_v: Tensor, scale: float, window: int) -> Tensor:
         """[R * Q, h, D], padding and all, of [F, h, D] and of [F, 2 kv, D], keys and then values."""
-        (R, Q), T = self.query.shape, self.key.shape[1]
+        R, Q = self.query.shape
         h, kv, D = q.shape[1], k_v.shape[1] // 2, q.shape[2]
         keys, values = torch.split(self.key(k_v).transpose(1, 2), kv, dim=1)
         queries = self.query(q)  # [R, Q, h, D]

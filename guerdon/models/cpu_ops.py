@@ -34,7 +34,7 @@ def product(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
 def _in_blocks(x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
     """While sampling, a row's product must not depend on how many rows there are. In which order a library adds up products of
     bfloat16 numbers follows from the shape of what it multiplies: here that is always the same."""
-    blocks = F.pad(x, (0, 0, 0, -len(x) % BLOCK)).split(BLOCK)
+    blocks = torch.split(F.pad(x, (0, 0, 0, -len(x) % BLOCK)), BLOCK)
     made = torch.cat([block @ weight for block in blocks])[: len(x)]
     return made if bias is None else made + bias
 
@@ -103,7 +103,8 @@ class _Turned(Function):
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None, None]:
-        return _turn(gradient, *ctx.saved_tensors, -1.0), None, None
+        cos, sin = ctx.saved_tensors
+        return _turn(gradient, cos, sin, -1.0), None, None
 
 
 def _turn(x: Tensor, cos: Tensor, sin: Tensor, way: float) -> Tensor:
