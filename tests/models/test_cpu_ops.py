@@ -8,6 +8,7 @@ import torch.nn.functional as F
 from torch import Tensor
 from torch.autograd import gradcheck
 
+from guerdon.models import cpu_ops
 from guerdon.models.attention import Runs
 from guerdon.models.cpu_ops import BLOCK, product, silu_gated, turned
 
@@ -62,14 +63,34 @@ def test_a_weight_that_is_not_trained_has_no_gradient_and_hands_one_on():
     assert weight.grad is None and torch.allclose(x.grad, weight.sum(1).expand(5, 3))
 
 
-@pytest.mark.parametrize("rows", [1, BLOCK - 1, BLOCK, BLOCK + 1, 3 * BLOCK])
+@pytest.mark.parametrize("has", [True, False])
+@pytest.mark.parametrize("rows", [16, BLOCK - 16, BLOCK, BLOCK + 16, 3 * BLOCK])
 @torch.inference_mode()
-def test_a_sampled_row_in_bfloat16_does_not_depend_on_the_others(rows):
+def test_a_sampled_row_in_bfloat16_does_not_depend_on_the_others(rows, has, monkeypatch):
+    monkeypatch.setattr(cpu_ops, "has_bfloat16", lambda: has)
     x, weight, bias = (draw(*shape, dtype=torch.bfloat16) for shape in ((3 * BLOCK, 96), (96, 40), (40,)))
     assert torch.equal(product(x[:rows], weight, bias), product(x, weight, bias)[:rows])
     # eight bits: the sum of 96 products in float32, rounded, and rounded once more with the bias
     want = x.double() @ weight.double() + bias.double()
     torch.testing.assert_close(product(x, weight, bias).double(), want, rtol=2**-7, atol=2**-7 * 96**0.5)
+
+
+@pytest.mark.parametrize("name", ["product", "with a bias"])
+def test_products_of_bfloat16_are_those_of_float32_rounded(name, monkeypatch):
+    """With the processor's own instructions or without: each is off by a rounding of its sum, and with a bias by one more."""
+    given = CASES[name][2]
+    wanted = [x.bfloat16().double().requires_grad_() for x in given]
+    want = CASES[name][1](*wanted)
+    out = draw(*want.shape, seed=5, dtype=torch.bfloat16)
+    want.backward(out.double())
+    for has in (True, False):
+        monkeypatch.setattr(cpu_ops, "has_bfloat16", lambda has=has: has)
+        found = [x.bfloat16().requires_grad_() for x in given]
+        made = product(*found)
+        made.backward(out)
+        assert made.dtype == torch.bfloat16
+        for a, b in ((made, want), *((x.grad, y.grad) for x, y in zip(found, wanted, strict=True))):
+            torch.testing.assert_close(a.double(), b, rtol=2**-7, atol=2**-6)
 
 
 def test_attention_in_bfloat16_is_that_of_float32_rounded_once():
