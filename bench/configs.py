@@ -71,6 +71,7 @@ CONFIGS = {
     #                     model         device  dtype       prompts tries prompt new
     "tiny":       Config("sprig",      "cpu",  "float32",   2,     4,    0,     8),
     "cpu":        Config("sprig",      "cpu",  "float32",  16,     8,    0,    64),
+    "cpu-bf16":   Config("sprig",      "cpu",  "bfloat16", 16,     8,    0,    64),  # for processors that have such products
     "gpu-sprig":  Config("sprig",      "cuda", "bfloat16", 64,     8,    0,    64),
     "gpu-short":  Config("llama-135m", "cuda", "bfloat16", 32,     8,   64,   128),
     "gpu-long":   Config("llama-135m", "cuda", "bfloat16", 32,     8,   64,  1024, trl_rows=64),

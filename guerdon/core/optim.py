@@ -1,5 +1,8 @@
 """Optimisers as parts: knobs in, a torch optimiser out.
 
+Torch guards an optimiser's methods against its compiler, and to do so imports the compiler, which takes longer than all
+else that a training begins with. Ours are torch's classes with the guards taken off: the arithmetic is torch's own.
+
 Weights in half precision get a master copy in float32, which the optimiser works on;
 gradients are added up in float32 too.
 A step of 1e-5 of a weight's size would vanish in bfloat16, which keeps three digits.
@@ -7,6 +10,7 @@ A step of 1e-5 of a weight's size would vanish in bfloat16, which keeps three di
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -15,6 +19,23 @@ from torch import Tensor, nn
 from torch.optim import Optimizer
 
 from guerdon.core.part import knob, part
+
+
+class _Unguarded(Optimizer):
+    """The methods that torch guards, as they stand below the guard. Nothing here is ever compiled."""
+
+    add_param_group = inspect.unwrap(Optimizer.add_param_group)
+    state_dict = inspect.unwrap(Optimizer.state_dict)
+    load_state_dict = inspect.unwrap(Optimizer.load_state_dict)
+    zero_grad = inspect.unwrap(Optimizer.zero_grad)
+
+
+class _AdamW(_Unguarded, torch.optim.AdamW):
+    step = torch.no_grad()(inspect.unwrap(torch.optim.AdamW.step))
+
+
+class _SGD(_Unguarded, torch.optim.SGD):
+    step = torch.no_grad()(inspect.unwrap(torch.optim.SGD.step))
 
 
 @part
@@ -35,9 +56,7 @@ class adam:
     def build(self, weights: Iterable[nn.Parameter]) -> Optimizer:
         def make(weights: list[nn.Parameter]) -> Optimizer:
             betas = (self.beta1, self.beta2)
-            return torch.optim.AdamW(
-                weights, lr=0.0, betas=betas, eps=self.eps, weight_decay=self.weight_decay, fused=True
-            )
+            return _AdamW(weights, lr=0.0, betas=betas, eps=self.eps, weight_decay=self.weight_decay, fused=True)
 
         return with_masters(make, list(weights))
 
@@ -56,7 +75,7 @@ class sgd:
 
     def build(self, weights: Iterable[nn.Parameter]) -> Optimizer:
         def make(weights: list[nn.Parameter]) -> Optimizer:
-            return torch.optim.SGD(weights, lr=0.0, momentum=self.momentum)
+            return _SGD(weights, lr=0.0, momentum=self.momentum)
 
         return with_masters(make, list(weights))
 

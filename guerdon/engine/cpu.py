@@ -46,7 +46,7 @@ class CpuDecoding:
 
     def room(self, longest: int) -> int:
         c = self.net.config
-        token_bytes = 2 * c.layers * c.kv_heads * c.head_dim * self.net.dtype.itemsize
+        token_bytes = 2 * c.layers * c.kv_heads * c.head_dim * self.cache.dtype.itemsize
         return max(1, min(ROWS, CACHE_BYTES // (longest * token_bytes)))
 
     def reserve(self, live: int, ended: int, entering: int, longest: int) -> int:
@@ -94,12 +94,14 @@ class CpuDecoding:
 
 
 class RowCache:
-    """Keys and values of rows; both their number and their length grow when asked. A `Memory` that takes a token a row."""
+    """Keys and values of rows; both their number and their length grow when asked. A `Memory` that takes a token a row.
+
+    They are kept, and attended to, in float32 at least: so does the learner (`models/attention.py`)."""
 
     def __init__(self, net: Decoder) -> None:
         c = net.config
-        self.dtype = net.dtype
-        self.keys = torch.zeros(c.layers, 0, c.kv_heads, 0, c.head_dim, dtype=net.dtype)  # [L, B, kv, T, D]
+        self.dtype = torch.promote_types(net.dtype, torch.float32)
+        self.keys = torch.zeros(c.layers, 0, c.kv_heads, 0, c.head_dim, dtype=self.dtype)  # [L, B, kv, T, D]
         self.values = self.keys.clone()
         self.length = torch.zeros(0, dtype=torch.long)  # [B]
         self.rows = 0  # that the next token is for, padding included
@@ -156,7 +158,7 @@ class RowCache:
         return net.rotations(self.position)
 
     def attend(self, layer: int, qkv: Tensor, turn: Turn, scale: float, window: int) -> Tensor:
-        q, k, v = turn(qkv)
+        q, k, v = (each.to(self.dtype) for each in turn(qkv))
         B, h, D = q.shape
         kv, T = k.shape[1], self.longest
         keys, values = self.keys[layer, :B], self.values[layer, :B]
@@ -167,9 +169,8 @@ class RowCache:
             far = torch.arange(T) <= self.position[:, None] - window
             mask = mask.masked_fill(far[:, None, None], float("-inf"))
         grouped = q.reshape(B, kv, h // kv, D)  # the heads that share a key stand as so many queries on it
-        return F.scaled_dot_product_attention(grouped, keys[:, :, :T], values[:, :, :T], mask, scale=scale).view(
-            B, h, D
-        )
+        seen = F.scaled_dot_product_attention(grouped, keys[:, :, :T], values[:, :, :T], mask, scale=scale)
+        return seen.view(B, h, D).to(qkv.dtype)
 
 
 class Reading:
@@ -210,7 +211,7 @@ class Reading:
         return torch.tensor(list(accumulate(self.length))) - 1
 
     def attend(self, layer: int, qkv: Tensor, turn: Turn, scale: float, window: int) -> Tensor:
-        q, k, v = turn(qkv)
+        q, k, v = (each.to(self.cache.dtype) for each in turn(qkv))
         keys, values = self.cache.keys[layer], self.cache.values[layer]
         keys[self.row, :, self.column] = k[self.source]
         values[self.row, :, self.column] = v[self.source]
@@ -219,7 +220,7 @@ class Reading:
                 torch.cat([*(kept[row, :, :past].transpose(0, 1) for row, past in self.pasts), new])
                 for kept, new in ((keys, k), (values, v))
             )
-        return self.runs.attention(q, k, v, scale, window)
+        return self.runs.attention(q, k, v, scale, window).to(qkv.dtype)
 
 
 def _padded(index: Tensor) -> Tensor:

@@ -133,7 +133,7 @@ class Block:
 
     def attention(self, q: Tensor, k_v: Tensor, scale: float, window: int) -> Tensor:
         """[R * Q, h, D], padding and all, of [F, h, D] and of [F, 2 kv, D], keys and then values."""
-        (R, Q), T = self.query.shape, self.key.shape[1]
+        R, Q = self.query.shape
         h, kv, D = q.shape[1], k_v.shape[1] // 2, q.shape[2]
         keys, values = torch.split(self.key(k_v).transpose(1, 2), kv, dim=1)
         queries = self.query(q)  # [R, Q, h, D]
@@ -143,12 +143,12 @@ class Block:
             return seen.transpose(1, 2).reshape(R * Q, h, D)
         group = h // kv  # heads that share a key stand as so many queries on it
         queries = queries.view(R, Q, kv, group, D).permute(0, 2, 3, 1, 4).reshape(R, kv, group * Q, D)
-        mask = self._mask(window, q.dtype).expand(R, 1, group, Q, T).reshape(R, 1, group * Q, T)
+        mask = self._mask(window, group, q.dtype)
         seen = F.scaled_dot_product_attention(queries, keys, values, mask, scale=scale)
         return seen.view(R, kv, group, Q, D).permute(0, 3, 1, 2, 4).reshape(R * Q, h, D)
 
-    def _mask(self, window: int, dtype: torch.dtype) -> Tensor:
-        """[R, 1, 1, Q, T] 0 where a query may look, -inf where not."""
+    def _mask(self, window: int, group: int, dtype: torch.dtype) -> Tensor:
+        """[R, 1, group Q, T] 0 where a query may look, -inf where not: the same for every head of a group."""
         if window not in self._masks:
             device = self.offset.device
             column = torch.arange(self.key.shape[1], device=device)
@@ -157,7 +157,7 @@ class Block:
             if window:
                 hidden |= column <= last - window
             mask = torch.zeros(hidden.shape, dtype=dtype, device=device).masked_fill_(hidden, float("-inf"))
-            self._masks[window] = mask[:, None, None]
+            self._masks[window] = mask.repeat(1, group, 1)[:, None]
         return self._masks[window]
 
 
@@ -231,6 +231,8 @@ class Runs:
             from guerdon.models.kernels.run_attention import run_attention
 
             return run_attention(q, k, v, self.seen, scale, window)
+        if not q.is_cuda and q.dtype == torch.bfloat16:  # whose gradient takes a CPU longer than all products of a step
+            return self.attention(q.float(), k.float(), v.float(), scale, window).to(q.dtype)
         k_v = torch.cat([k, v], dim=1)
         return self._back(torch.cat([block.attention(q, k_v, scale, window) for block in self._blocks]))
 

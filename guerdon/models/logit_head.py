@@ -18,6 +18,7 @@ from torch.autograd.function import once_differentiable
 from torch.utils.checkpoint import checkpoint
 
 from guerdon.core.task import Sampling
+from guerdon.models.cpu_ops import multiplied
 from guerdon.models.sampling import scores
 
 LOGITS = 1 << 24  # the most [N, V] numbers held at a time ...
@@ -50,7 +51,9 @@ def cut_scores(hidden: Tensor, head: Tensor, token: Tensor, how: Sequence[Sampli
 class _TokenScores(Function):
     @staticmethod
     def forward(ctx: Any, hidden: Tensor, head: Tensor, token: Tensor, cold: Tensor) -> tuple[Tensor, Tensor]:
-        kept = hidden @ head.t() if len(parts(hidden, head)) == 1 else None  # few enough to be kept for the gradient
+        kept = (
+            multiplied(hidden, head.t()) if len(parts(hidden, head)) == 1 else None
+        )  # few enough to be kept for the gradient
         logp, entropy, total = _score(hidden, head, token, cold, kept)
         ctx.save_for_backward(hidden, head, token, cold, entropy, total)
         ctx.kept = kept
@@ -66,15 +69,15 @@ class _TokenScores(Function):
         wide = torch.promote_types(head.dtype, torch.float32)
         by_head = torch.zeros(head.shape, dtype=wide, device=head.device) if ctx.needs_input_grad[1] else None
         for part in parts(hidden, head):
-            logits = hidden[part] @ head.t() if kept is None else kept
+            logits = multiplied(hidden[part], head.t()) if kept is None else kept
             gradient = _grad_logits(
                 logits, token[part], cold[part], total[part], entropy[part],
                 None if by_logp is None else by_logp[part], None if by_entropy is None else by_entropy[part],
             )  # fmt: skip
             if by_hidden is not None:
-                torch.mm(gradient, head, out=by_hidden[part])
+                multiplied(gradient, head, out=by_hidden[part])
             if by_head is not None:
-                by_head += gradient.t() @ hidden[part]
+                by_head += multiplied(gradient.t(), hidden[part])
         return by_hidden, None if by_head is None else by_head.to(head.dtype), None, None
 
 
@@ -84,7 +87,7 @@ def _score(
     """[N] log-prob, [N] entropy, [N] logarithm of the sum of the exponentials."""
     if logits is not None:
         return _score_part(logits, token, cold)
-    pieces = [_score_part(hidden[part] @ head.t(), token[part], cold[part]) for part in parts(hidden, head)]
+    pieces = [_score_part(multiplied(hidden[part], head.t()), token[part], cold[part]) for part in parts(hidden, head)]
     logp, entropy, total = (torch.cat(column) for column in zip(*pieces, strict=True))
     return logp, entropy, total
 

@@ -1,6 +1,6 @@
 """The small operations of a decoder, each in one place: norm, gate, rotation.
 
-On a GPU they are fused kernels.
+On a GPU they are fused kernels, on a CPU those of `cpu_ops.py`.
 
 Axes: F tokens, H heads, D width of a head, E width of the residual stream.
 """
@@ -14,6 +14,8 @@ import torch.nn.functional as F
 from torch import Tensor
 from torch.autograd import Function
 from torch.autograd.function import once_differentiable
+
+from guerdon.models.cpu_ops import product, silu_gated, turned
 
 Gate = Literal["silu", "gelu_tanh"]
 
@@ -77,8 +79,10 @@ def gated(gate_up: Tensor, kind: Gate) -> Tensor:
         from guerdon.models.kernels.gate import gated as fused
 
         return fused(gate_up, kind)
+    if kind == "silu":
+        return silu_gated(gate_up)
     gate, up = gate_up.chunk(2, dim=-1)
-    return (F.silu(gate) if kind == "silu" else F.gelu(gate, approximate="tanh")) * up
+    return F.gelu(gate, approximate="tanh") * up
 
 
 def is_steady(x: Tensor) -> bool:
@@ -92,7 +96,9 @@ def times(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
         from guerdon.models.kernels.matmul import steady_matmul
 
         return steady_matmul(x, weight, bias)
-    return x @ weight if bias is None else torch.addmm(bias, x, weight)
+    if x.is_cuda:
+        return x @ weight if bias is None else torch.addmm(bias, x, weight)
+    return product(x, weight, bias)
 
 
 def gated_times(x: Tensor, weight: Tensor, bias: Tensor | None, kind: Gate) -> Tensor:
@@ -116,6 +122,4 @@ def rotate(x: Tensor, at: Rotation) -> Tensor:
         from guerdon.models.kernels.rope import rotate as fused
 
         return fused(x, at.cos, at.sin)
-    cos, sin = at.cos[:, None], at.sin[:, None]
-    a, b = x.chunk(2, dim=-1)
-    return torch.cat([a * cos - b * sin, b * cos + a * sin], dim=-1)
+    return turned(x, at.cos, at.sin)

@@ -160,15 +160,16 @@ def test_little_memory_means_fewer_rows_at_a_time(model, monkeypatch):
         equal(found[ticket], reply)
 
 
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
 @pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.slow
-def test_the_shipped_model_samples_the_same_in_any_company(threads):
+def test_the_shipped_model_samples_the_same_in_any_company(threads, dtype):
     from guerdon import models
 
     before = torch.get_num_threads()
     torch.set_num_threads(threads)
     try:
-        sprig = models.load("sprig")
+        sprig = models.load("sprig", dtype=dtype)
         sprig.start(0, {})
         requests = [Request((), f"What is {n} + {n * 7}?", Sampling(max_tokens=16), n) for n in range(6)]
         together = answer(sprig, requests * 2)
