@@ -124,13 +124,11 @@ def _attend(
         most = top
 
     some = tl.where(mass > 0, mass, 1.0)  # a split without tokens has seen nothing, which is 0 / 1
-    mean = seen / some[:, None]
+    mean, target = seen / some[:, None], out + heads[:, None] * D + d[None, :]
     if WHOLE:
-        tl.store(out + heads[:, None] * D + d[None, :], mean.to(out.dtype.element_ty), mask=inside)
+        tl.store(target, mean.to(out.dtype.element_ty), mask=inside)
     else:
-        done = known <= SPAN
-        target = out + heads[:, None] * D + d[None, :]
-        tl.store(target, mean.to(out.dtype.element_ty), mask=inside & done & (part == 0))
+        tl.store(target, mean.to(out.dtype.element_ty), mask=inside & (known <= SPAN) & (part == 0))
         target = partial + (heads[:, None] * splits + part) * D + d[None, :]
         tl.store(target, mean, mask=inside & (known > SPAN))
         total = tl.where(mass > 0, most + tl.log2(some), float("-inf"))
@@ -151,8 +149,8 @@ def _merge(
         top = tl.full((), float("-inf"), tl.float32)
         for start in range(0, splits, S):
             here = start + part < splits
-            found = tl.load(lse + head * splits + start + part, mask=here, other=float("-inf"))
-            top = tl.maximum(top, tl.max(found, 0))
+            total_of = tl.load(lse + head * splits + start + part, mask=here, other=float("-inf"))
+            top = tl.maximum(top, tl.max(total_of, 0))
         base = tl.where(top == float("-inf"), 0.0, top)
         mass, seen = tl.zeros((S,), tl.float32), tl.zeros((S, C), tl.float32)
         for start in range(0, splits, S):
