@@ -22,6 +22,7 @@ from attacks import KINDS, PAGE, Attack, attacks, in_boxes, listed, page_with, v
 
 from guerdon.core.errors import UserError
 from guerdon.sandbox import Cause, Limits, Ran, SandboxPool
+from guerdon.sandbox.shared_questions import SharedQuestions
 
 HONEST = """
 import json, sys
@@ -114,13 +115,22 @@ def test_programs_that_leave_something_for_the_next(tmp_path):
         held(pool, tmp_path, "twice", run)
 
 
-def test_hostile_queries(pool, tmp_path):
+@pytest.mark.parametrize("shared", [False, True])
+def test_hostile_queries(pool, tmp_path, shared):
+    """Each in a box of its own, and all in boxes that they share with an honest one."""
+    questions = SharedQuestions(lambda: pool)
+
     async def run(target, attack: Attack) -> Ran:
         query = attack.source.partition("SELECT {deep}")[0] + "SELECT " + "(" * 5000 + "1" + ")" * 5000
         query = query if "{deep}" in attack.source else functools.reduce(
             lambda text, name: text.replace(f"{{{name}}}", target.about[name]), ("database", "secret_file"), attack.source
         )  # fmt: skip
-        return await pool.sql(BUILD, query, limits=attack.limits)
+        if not shared:
+            return await pool.sql(BUILD, query, limits=attack.limits)
+        asked = (questions.sql(BUILD, each, attack.limits) for each in ("SELECT 6 * 7", query, "SELECT 8 * 9"))
+        before, ran, after = await asyncio.gather(*asked)
+        assert [before.value["rows"], after.value["rows"]] == [[[42]], [[72]]]
+        return ran
 
     held(pool, tmp_path, "sql", run)
 
