@@ -91,8 +91,8 @@ def test_no_tile_changes_a_bit(shape, lies, dtype, monkeypatch):
 def test_tiles_grow_with_the_rows_and_spans_have_programs_of_their_own_where_tiles_are_few():
     rows = [1, 16, 64, 128, 256, 512, 1024, 4096]
     for dtype in (torch.float32, torch.bfloat16):
-        spans = matmul.spans_of(2048, 512, dtype)
-        ways = [matmul.tile_of(M, 512, 2048, dtype, False, 1, spans) for M in rows]
+        spans = matmul.spans_of(8192, 512, dtype)
+        ways = [matmul.tile_of(M, 512, 8192, dtype, False, 1, spans) for M in rows]
         areas = [tile.rows * tile.columns for tile, _ in ways]
         assert areas == sorted(areas) and areas[0] < areas[-1]
         assert ways[0][1] == spans > 1 == ways[-1][1]
