@@ -97,7 +97,8 @@ def stale(proof: Mapping[str, Any]) -> str:
     if not isinstance(proof.get("code"), Mapping) or "sets" not in proof["code"]:
         return "made before the code that ran was recorded"
     changed = sorted(stale_units(proof), key=lambda unit: (not unit.startswith(("recipes.", "losses.")), unit))
-    return f"code that its runs executed has changed since: {named(changed)}" if changed else ""
+    made = dict(proof.get("versions") or {}).get("guerdon", "an earlier version")
+    return f"made with {made}, and code that its runs executed has changed since: {named(changed)}" if changed else ""
 
 
 def stale_units(proof: Mapping[str, Any]) -> dict[str, tuple[str, str]]:

@@ -147,7 +147,9 @@ def proof(folder: Path) -> Any:
 
     def plain(value: Any) -> Any:
         if isinstance(value, dict):
-            return {k: plain(v) for k, v in value.items() if k not in ("seconds", "created", "machine", "hours", "code")}
+            return {
+                k: plain(v) for k, v in value.items() if k not in ("seconds", "created", "machine", "hours", "code")
+            }
         return [plain(v) for v in value] if isinstance(value, list) else value
 
     return plain(evidence.read(file.parent, file.stem))

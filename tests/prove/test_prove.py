@@ -19,6 +19,7 @@ import pytest
 from command_line import Cli, command_line
 from proofs import MINE, PAGE, REFUSES, example, how, quiet
 
+import guerdon
 from guerdon.core.errors import Notice, RunStopped
 from guerdon.core.recipe import Claim
 from guerdon.loop.proof import calibration
@@ -143,7 +144,7 @@ def test_evidence_of_other_code_is_stale(proved, monkeypatch, capsys):
         proved_from.write_text(example() + "# a comment changes nothing\n")
         assert "stale" not in cli("show", "./thrice.py").out
         proved_from.write_text(example().replace("epochs: int = 3", "epochs: int = 4"))
-        stale = "evidence: stale, code that its runs executed has changed since: "
+        stale = f"evidence: stale, made with {guerdon.__version__}, and code that its runs executed has changed since: "
         assert stale in cli("show", "./thrice.py").out
         assert cli("show", "./thrice.py", "--json").json["evidence"]["stale"].startswith("code that its runs")
     finally:  # others copy that folder

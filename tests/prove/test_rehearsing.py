@@ -12,6 +12,7 @@ from command_line import Cli, command_line, refused
 from planted import factor_of, record
 from proofs import example, how, quiet
 
+import guerdon
 from guerdon.loop.catalog import find_recipe
 from guerdon.loop.proof import proving, rehearsing
 from guerdon.loop.proof.known import Known
@@ -83,8 +84,9 @@ def test_a_change_of_what_ran_makes_evidence_stale_and_one_of_names_and_words_do
     Path("thrice.py").write_text(Path("thrice.py").read_text() + "\n\ndef unused():\n    return 1\n")
     assert evidence.stale(told()) == ""
     edit("epochs: int = 3", "epochs: int = 4")
-    assert evidence.stale(told()) == "code that its runs executed has changed since: thrice.py thrice"
-    assert "evidence: stale, code that its runs executed has changed since" in cli("show", "./thrice.py").out
+    since = f"made with {guerdon.__version__}, and code that its runs executed has changed since"
+    assert evidence.stale(told()) == f"{since}: thrice.py thrice"
+    assert f"evidence: stale, {since}" in cli("show", "./thrice.py").out
     known = Known.read(Path("nowhere"), Path("evidence"))
     method, *_ = told()["claims"][0]["arms"]["method"]["runs"]
     assert known.get(method["key"]) is None, "runs of other code are known to nobody"
