@@ -15,6 +15,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from types import FrameType
 from typing import Any, ClassVar
 
@@ -143,6 +144,7 @@ class Recorder:
     log: EventLog
     options: Options
     play: Player
+    starts: Path | None = None  # where exams that are the same before the first step are kept, for runs that share them
     watchman: Watchman | None = None
     truth: TruthColumn | None = None
     began: float = 0.0

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -24,11 +22,12 @@ from guerdon.loop.build import Built, RunRequest, config_of
 from guerdon.loop.evaluate import examined
 from guerdon.loop.homes import bring_home
 from guerdon.loop.record import Options
+from guerdon.loop.remembering import remember
 from guerdon.loop.trained import Trained
 from guerdon.loop.training import run_recipe, start
 from guerdon.loop.what_ran import RAN, also, ran_in, seen
 from guerdon.models import template_clock as clock
-from guerdon.store.checksums import KEY, crc, is_whole, sealed
+from guerdon.store.checksums import crc
 from guerdon.store.event_types import Ended, Evaluated, Started, StepDone, Stopped, Warned
 from guerdon.store.events import EventLog, next_attempt, read_log
 from guerdon.store.folder import RunFolder
@@ -154,18 +153,7 @@ class StudyRun:
     def _remember(self, key: Any, decides: Any, make: Callable[[], Any]) -> Any:
         place = self._place(key, decides)
         path = place.with_name(f"remembered-{place.name}.json")
-        with RunFolder(path.with_suffix("")).lock(wait=True) if self.shares else nullcontext():
-            if _remembered(path) is None:
-                result = make()
-                try:
-                    write_json(path, sealed({"made": result, "ran": seen()}))
-                except TypeError as error:
-                    message = f"run.remember({describe(key)}): {error}; give numbers, text, lists and dicts"
-                    raise UserError(message) from error
-        remembered = _remembered(path)
-        assert remembered is not None
-        also(remembered["ran"])
-        return remembered["made"]
+        return remember(path, make, f"run.remember({describe(key)})", self.shares)
 
     def eval(
         self,
@@ -245,12 +233,3 @@ def run_study(
                 raise stopped from error
             finally:
                 write_report(folder)
-
-
-def _remembered(path: Path) -> dict[str, Any] | None:
-    """What a file remembers, if it is there and whole."""
-    try:
-        stored = json.loads(path.read_text())
-    except (OSError, ValueError, RecursionError):
-        return None
-    return stored if isinstance(stored, dict) and {"made", "ran", KEY} == set(stored) and is_whole(stored) else None

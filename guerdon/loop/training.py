@@ -8,9 +8,12 @@ from __future__ import annotations
 
 import copy
 import dataclasses
+import functools
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
+from guerdon.core.decided import decided_by
 from guerdon.core.errors import RunStopped, UserError, ended_by, is_ctrl_c
 from guerdon.core.learn import NonFinite
 from guerdon.core.model import shared
@@ -19,10 +22,11 @@ from guerdon.core.part import walk
 from guerdon.core.recipe import Recipe
 from guerdon.core.seeds import derive, seed_globals
 from guerdon.engine.player import Player
-from guerdon.loop.evaluate import sit_all
+from guerdon.loop.evaluate import SatExams, sit_all
 from guerdon.loop.host import undisturbed
 from guerdon.loop.readings import fill_needs
 from guerdon.loop.record import START, Interrupt, Options, Recorder
+from guerdon.loop.remembering import remember
 from guerdon.loop.resume import restore, save_models, weights_of
 from guerdon.loop.rollouts import Rollouts
 from guerdon.loop.save_beside import Saver
@@ -89,8 +93,10 @@ def run_recipe(
     total: int,
     listeners: Sequence[Listener] = (),
     warnings: Sequence[str] = (),
+    starts: Path | None = None,
 ) -> bool:
-    """Train in a folder, from its last checkpoint if it has one. True when the run is complete, False when interrupted."""
+    """Train in a folder, from its last checkpoint if it has one. True when the run is complete, False when interrupted. Runs
+    that are given one folder for their `starts` sit the exam before their first step once, where it is the same."""
     config = folder.read_config()
     with folder.lock(), clock.as_of(config):
         before = read_log(folder.events)
@@ -104,7 +110,7 @@ def run_recipe(
         with EventLog(folder.events, next_attempt(before.events), heard) as log:
             begins: list[Event] = [_started(recipe, first, total), *_unsaid(before.events, recipe, first)]
             begins += [Warned(first, message=message) for message in notes]
-            record = Recorder(folder, log, options, play).watch(recipe, before.events, first)
+            record = Recorder(folder, log, options, play, starts).watch(recipe, before.events, first)
             try:
                 with (
                     Rollouts(recipe, play, total, waiting) as rollouts,
@@ -231,10 +237,14 @@ def _evaluate(recipe: Recipe, play: Player, record: Recorder, done: int, point: 
     tasks = options.tasks_at(point)
     if not recipe.exams or tasks == 0:
         return
-    sat = sit_all(
-        recipe.exams, recipe.models, recipe.seats, recipe.env, recipe.sampling,
-        tasks=tasks, tries=options.eval_tries, seed=play.seed,
-        drawn=play.seed if options.eval_drawn else None,
+    sit = functools.partial(
+        sit_all, recipe.exams, recipe.models, recipe.seats, recipe.env, recipe.sampling,
+        tasks=tasks, tries=options.eval_tries, seed=play.seed, drawn=play.seed if options.eval_drawn else None,
     )  # fmt: skip
+    same = decided_by(sit) if point == START and record.starts is not None else None
+    if record.starts is None or same is None:
+        sat = sit()
+    else:
+        sat = SatExams(**remember(record.starts / f"{same}.json", lambda: dataclasses.asdict(sit()), "an exam"))
     result = {**sat.numbers, "point": point} if options.eval_drawn else sat.numbers
     record.emit(Evaluated(done - 1, result=result, problems=sat.problems))

@@ -4,22 +4,32 @@ alone."""
 from __future__ import annotations
 
 import dataclasses
+import functools
+import json
 import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
-from proofs import how, quiet
+import torch
+from proofs import MINE, how, quiet
 
+import guerdon as gd
+from guerdon.core.decided import decided_by
 from guerdon.core.recipe import Study
+from guerdon.loop import training
 from guerdon.loop.build import Built, RunRequest, config_of
 from guerdon.loop.catalog import find_recipe, listings
+from guerdon.loop.evaluate import sit_all
 from guerdon.loop.proof.arms import START_SEED
+from guerdon.loop.proof.jobs import RunJob
 from guerdon.loop.proof.proving import How, prove, trials_of
 from guerdon.loop.proof.rehearsing import PROBLEMS, STEPS, run_briefly
 from guerdon.loop.record import Options
 from guerdon.loop.study import run_study
+from guerdon.store.event_types import Evaluated
 from guerdon.store.folder import RunFolder
+from guerdon.store.run import Run
 
 SMALL = {"regret-preference-model": {"worlds": "6", "updates": "20", "pairs": "30"}}
 
@@ -135,3 +145,51 @@ def test_arms_that_are_equal_in_every_seed_have_no_verdict(tmp_path):
     assert claim["verdict"] == "not testable here" and claim["stands"] == "open"
     assert "method and baseline have equal results in each of 8 seeds: no verdict can be read off them" in claim["how"]
     assert claim["needs"] == []
+
+
+# --- exams before the first step -----------------------------------------------------------------------------------
+
+
+def without_clocks(value):
+    if isinstance(value, dict):
+        return {k: without_clocks(v) for k, v in value.items() if k not in ("seconds", "created", "hours", "code")}
+    return [*map(without_clocks, value)] if isinstance(value, list) else value
+
+
+@pytest.mark.slow
+def test_arms_of_a_seed_sit_the_exam_before_the_first_step_once_and_come_to_what_each_comes_to_alone(
+    tmp_path, monkeypatch
+):
+    proofs = []
+    for name in ("shared", "apart"):
+        folder = tmp_path / name
+        folder.mkdir()
+        (folder / "mine.py").write_text(MINE)
+        if name == "apart":
+            monkeypatch.setattr(RunJob, "starts", None)
+        monkeypatch.chdir(folder)
+        proofs += prove(["mine.py"], how(folder, quick=True, jobs=1), quiet)
+    runs = sorted(path.parent for path in (tmp_path / "shared" / "runs").glob("*/run.json"))
+    kept = [*(tmp_path / "shared" / "runs" / ".starts").glob("*/*.json")]
+    assert len(runs) == 4 and len(kept) == 2, "one for each seed; baseline and ablation are the same runs here"
+    assert not (tmp_path / "apart" / "runs" / ".starts").exists()
+    assert without_clocks(proofs[0]["claims"]) == without_clocks(proofs[1]["claims"])
+    numbers = [json.loads(path.read_text())["made"]["numbers"] for path in kept]
+    begun = [Run(RunFolder(run)).events(Evaluated)[0].result for run in runs]
+    assert all({**each, "point": "start"} in begun for each in numbers)
+
+
+def test_other_weights_problems_or_tries_are_another_exam(tmp_path):
+    made = find_recipe("grpo").build({"task": gd.tasks.load("countdown:2"), "model": gd.models.load("sprig")}, {})
+    recipe, _ = training.start(made, 0, 2)
+
+    def key(**how):
+        given = (recipe.exams, recipe.models, recipe.seats, recipe.env, recipe.sampling)
+        return decided_by(functools.partial(sit_all, *given, **{"tasks": 8, "tries": 2, "seed": 0, **how}))
+
+    first = key()
+    assert first == key() is not None
+    assert len({first, key(tasks=9), key(tries=3), key(seed=1), key(drawn=0)}) == 5
+    with torch.no_grad():
+        next(recipe.models["policy"].weights.parameters()).mul_(1.5)
+    assert key() not in (first, None)

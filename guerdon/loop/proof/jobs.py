@@ -28,6 +28,7 @@ from multiprocessing.process import BaseProcess
 from multiprocessing.synchronize import Event
 from pathlib import Path
 from types import FrameType
+from typing import Any
 
 import torch
 
@@ -81,8 +82,16 @@ class RunJob:
         """Where a study's runs are made: those of one code and seed make what they have in common once."""
         if self.alone or not self.arm.is_study:
             return None
-        kin = [self.arm.code, machine(), self.arm.options.keeping, self.seed, self.noise]
-        return self.folder.parent / ".inner" / fingerprint(kin)
+        return self.folder.parent / ".inner" / fingerprint([*self._kin, self.arm.options.keeping])
+
+    @property
+    def starts(self) -> Path | None:
+        """Where the exams before the first step are kept: runs of one code and seed sit those once that are the same."""
+        return None if self.alone else self.folder.parent / ".starts" / fingerprint(self._kin)
+
+    @property
+    def _kin(self) -> list[Any]:
+        return [self.arm.code, machine(), self.seed, self.noise]
 
 
 def is_done(folder: Path, code: str = "") -> bool:
@@ -125,7 +134,7 @@ def _run_held(job: RunJob, folder: RunFolder) -> str:
         if isinstance(recipe, Study):
             run_study(recipe, folder, options, job.seed, [ran.paced], notes, job.inner)
         else:
-            run_recipe(recipe, folder, options, job.seed, steps, [ran.paced], notes)
+            run_recipe(recipe, folder, options, job.seed, steps, [ran.paced], notes, job.starts)
     if not is_done(job.folder):
         return INTERRUPTED
     shutil.rmtree(folder.checkpoints, ignore_errors=True)  # the events say all that a proof is made of
