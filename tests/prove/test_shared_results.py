@@ -164,14 +164,14 @@ def test_arms_of_a_seed_sit_the_exam_before_the_first_step_once_and_come_to_what
     for name in ("shared", "apart"):
         folder = tmp_path / name
         folder.mkdir()
-        (folder / "mine.py").write_text(MINE)
+        (folder / "mine.py").write_text(MINE.replace('baseline="grpo', 'baseline="faster'))  # arms of one code
         if name == "apart":
             monkeypatch.setattr(RunJob, "starts", None)
         monkeypatch.chdir(folder)
         proofs += prove(["mine.py"], how(folder, quick=True, jobs=1), quiet)
     runs = sorted(path.parent for path in (tmp_path / "shared" / "runs").glob("*/run.json"))
     kept = [*(tmp_path / "shared" / "runs" / ".starts").glob("*/*.json")]
-    assert len(runs) == 4 and len(kept) == 2, "one for each seed; baseline and ablation are the same runs here"
+    assert len(runs) == 6 and len(kept) == 2, "one for each seed"
     assert not (tmp_path / "apart" / "runs" / ".starts").exists()
     assert without_clocks(proofs[0]["claims"]) == without_clocks(proofs[1]["claims"])
     numbers = [json.loads(path.read_text())["made"]["numbers"] for path in kept]
