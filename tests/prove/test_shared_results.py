@@ -5,24 +5,22 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-import json
 import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
-from proofs import MINE, how, quiet
+from proofs import how, quiet
 
 import guerdon as gd
 from guerdon.core.decided import decided_by
 from guerdon.core.recipe import Study
-from guerdon.loop import training
+from guerdon.loop import evaluate, training
 from guerdon.loop.build import Built, RunRequest, config_of
 from guerdon.loop.catalog import find_recipe, listings
 from guerdon.loop.evaluate import sit_all
 from guerdon.loop.proof.arms import START_SEED
-from guerdon.loop.proof.jobs import RunJob
 from guerdon.loop.proof.proving import How, prove, trials_of
 from guerdon.loop.proof.rehearsing import PROBLEMS, STEPS, run_briefly
 from guerdon.loop.record import Options
@@ -150,33 +148,30 @@ def test_arms_that_are_equal_in_every_seed_have_no_verdict(tmp_path):
 # --- exams before the first step -----------------------------------------------------------------------------------
 
 
-def without_clocks(value):
-    if isinstance(value, dict):
-        return {k: without_clocks(v) for k, v in value.items() if k not in ("seconds", "created", "hours", "code")}
-    return [*map(without_clocks, value)] if isinstance(value, list) else value
+def examined(folder, starts, monkeypatch, tasks=8):
+    """What three short trainings from the same weights are told of themselves by exams, and how often one was sat."""
+    sat, told, sit = [], [], evaluate.sit
+    monkeypatch.setattr(evaluate, "sit", lambda *given: sat.append(1) or sit(*given))
+    for name, lr in (("grpo", 0.1), ("rloo", 0.1), ("grpo", 0.3)):
+        task, model = gd.tasks.load("successor:1"), gd.models.load("tabular")
+        recipe = find_recipe(name).build({"task": task, "model": model}, {"prompts": 4, "tries": 8, "lr": lr})
+        run, options = RunFolder(folder / f"{name}-{lr}"), Options(eval_tasks=tasks)
+        run.create(config_of(Built(name, recipe), RunRequest(recipe), 0, 2, options))
+        assert training.run_recipe(recipe, run, options, 0, 2, starts=starts)
+        told.append([event.result for event in Run(run).events(Evaluated)])
+    monkeypatch.setattr(evaluate, "sit", sit)
+    return told, len(sat)
 
 
-@pytest.mark.slow
-def test_arms_of_a_seed_sit_the_exam_before_the_first_step_once_and_come_to_what_each_comes_to_alone(
-    tmp_path, monkeypatch
-):
-    proofs = []
-    for name in ("shared", "apart"):
-        folder = tmp_path / name
-        folder.mkdir()
-        (folder / "mine.py").write_text(MINE.replace('baseline="grpo', 'baseline="faster'))  # arms of one code
-        if name == "apart":
-            monkeypatch.setattr(RunJob, "starts", None)
-        monkeypatch.chdir(folder)
-        proofs += prove(["mine.py"], how(folder, quick=True, jobs=1), quiet)
-    runs = sorted(path.parent for path in (tmp_path / "shared" / "runs").glob("*/run.json"))
-    kept = [*(tmp_path / "shared" / "runs" / ".starts").glob("*/*.json")]
-    assert len(runs) == 6 and len(kept) == 2, "one for each seed"
-    assert not (tmp_path / "apart" / "runs" / ".starts").exists()
-    assert without_clocks(proofs[0]["claims"]) == without_clocks(proofs[1]["claims"])
-    numbers = [json.loads(path.read_text())["made"]["numbers"] for path in kept]
-    begun = [Run(RunFolder(run)).events(Evaluated)[0].result for run in runs]
-    assert all({**each, "point": "start"} in begun for each in numbers)
+def test_runs_from_the_same_weights_sit_the_exam_before_the_first_step_once(tmp_path, monkeypatch):
+    apart, six = examined(tmp_path / "apart", None, monkeypatch)
+    shared, four = examined(tmp_path / "shared", tmp_path / "starts", monkeypatch)
+    assert shared == apart and (six, four) == (6, 4)
+    (kept,) = (tmp_path / "starts").glob("*.json")
+    kept.write_text(kept.read_text().replace("pass", "pss"))
+    again, four = examined(tmp_path / "again", tmp_path / "starts", monkeypatch)
+    assert again == apart and four == 4, "one that is damaged is sat again"
+    assert examined(tmp_path / "other", tmp_path / "starts", monkeypatch, tasks=9)[1] == 4
 
 
 def test_other_weights_problems_or_tries_are_another_exam(tmp_path):
