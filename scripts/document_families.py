@@ -57,7 +57,7 @@ def told(proof: Mapping[str, Any], others: Sequence[Mapping[str, Any]] = ()) -> 
     """A recipe's claims with verdicts and figures, and the command that gives them; what `others` came to with other students
     stands in the verdict."""
     name, stale = proof["recipe"], evidence.stale(proof)
-    parts = [f"*Stale*: {stale}."] if stale else []
+    parts = [f"*Stale*: {stale.partition(': ')[0]}."] if stale else []  # which, `guerdon show` says: here it is no news
     for i, claim in enumerate(proof["claims"]):
         says = claim["claim"]["says"]
         notes = [*outcome(claim), registration(claim), unfinished(claim)]

@@ -371,7 +371,7 @@ def test_no_verdict_from_a_damaged_run(tmp_path: Path, tried: Tried) -> None:
         return [run["score"] for arm in found[0]["claims"][0]["arms"].values() for run in arm["runs"]]
 
     before = scores()
-    runs = sorted(path for path in (tmp_path / "runs").iterdir() if path.is_dir())
+    runs = sorted(path.parent for path in (tmp_path / "runs").glob("*/run.json"))
     (tmp_path / "runs" / LEDGER).unlink()  # so that the runs themselves are read
     (how.folder / "faster.json").unlink()
     flip(runs[0] / "events.jsonl", b'"pass@1": ', 10)

@@ -104,7 +104,7 @@ def test_the_page_of_the_example_says_what_came_out(proof):
 def test_what_is_known_is_not_run_again(proved, lost):
     """A lost folder costs nothing; neither does the ledger, while there is evidence, nor evidence, while there are runs."""
     folder, first = proved
-    runs = [path for path in (folder / "runs").iterdir() if path.is_dir()]
+    runs = [path.parent for path in (folder / "runs").glob("*/run.json")]
     assert len(runs) == RUNS
     for path in {"a run": runs[3:4], "the evidence": []}.get(lost, runs):
         shutil.rmtree(path)
@@ -263,7 +263,7 @@ def test_ctrl_c_ends_a_proof_and_not_one_of_its_runs_alone(mine, tmp_path):
     Path(mine).write_text(INTERRUPTS + LONGER.replace("return base", "return base.but(env=interrupts())"))
     with pytest.raises(KeyboardInterrupt):
         prove([mine], how(tmp_path, quick=True), quiet)
-    (begun,) = (tmp_path / "runs").iterdir()
+    (begun,) = (path.parent for path in (tmp_path / "runs").glob("*/run.json"))
     assert Run(begun).status != "complete" and not (tmp_path / "evidence" / "quick" / "faster.json").exists()
     (proof,) = prove([mine], how(tmp_path, quick=True), quiet)
     assert Run(begun).status == "complete", "the same command goes on from there"
@@ -303,4 +303,4 @@ def test_ctrl_c_ends_all_workers_soon(mine: str, tmp_path: Path) -> None:
     out, _ = process.communicate(timeout=600)
     assert process.returncode == 130 and "the same command goes on from here" in out
     assert "Traceback" not in out
-    assert len(list((tmp_path / "runs" / "prove").iterdir())) <= 2, "a run that was waiting was begun after all"
+    assert len(list((tmp_path / "runs" / "prove").glob("*/run.json"))) <= 2, "a run that was waiting was begun after all"

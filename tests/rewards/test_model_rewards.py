@@ -11,6 +11,7 @@ import pytest
 import torch
 from small import small_lm, table
 from strategies import episode
+from tolerances import LM_TERMS, wandering
 
 from guerdon import score_samples
 from guerdon.core.column import Column, Reason
@@ -33,6 +34,8 @@ from guerdon.rewards.stage.score_stages import score
 
 sys.path.append(str(Path(__file__).parent.parent / "resume"))
 from everything import everything
+
+NEAR = wandering(LM_TERMS, scale=8.0)  # values of a small model's head, read with a gradient and without
 
 
 def turn(model, view, text, end=End.DONE, path=(), given=0, role="policy"):
@@ -191,7 +194,7 @@ def test_an_outcome_model_is_read_after_the_last_token(tmp_path):
     rm = graded(tmp_path, weight=1.0)
     track = (turn(rm, "x", "so 5"),)
     want = rm.read(pack([episode(*track)]), ["final"])["final"].item()
-    assert values(asked(outcome_model(), {"policy": rm, "rm": rm}, track)) == pytest.approx([want])
+    assert values(asked(outcome_model(), {"policy": rm, "rm": rm}, track)) == pytest.approx([want], abs=NEAR)
 
 
 @pytest.mark.parametrize(
@@ -213,11 +216,11 @@ def test_steps_end_where_their_lines_do(tmp_path):
     assert ends[-1] == len(after)  # the end of the turn belongs to the last line
     said = [prm.decode(track[0].actions[a:b].tolist()) for a, b in zip([0, *ends], ends, strict=False)]
     assert said == ["so the sum\n\n", "is 12\n", "the answer is 357"]
-    assert found.steps == pytest.approx([after[end - 1].item() for end in ends])
+    assert found.steps == pytest.approx([after[end - 1].item() for end in ends], abs=NEAR)
     (tokens,) = asked(process_model(steps="token", aggregate="steps", squash=False), models, track)
-    assert tokens.steps == pytest.approx(after.tolist())
+    assert tokens.steps == pytest.approx(after.tolist(), abs=NEAR)
     (turns,) = asked(process_model(steps="turn", aggregate="steps", squash=False), models, track)
-    assert turns.steps == pytest.approx([after[-1].item()])
+    assert turns.steps == pytest.approx([after[-1].item()], abs=NEAR)
 
 
 @pytest.mark.parametrize(
@@ -248,7 +251,7 @@ def test_a_model_with_other_tokens_is_told_the_conversation_again(tmp_path):
     own = turn(rm, "x + 4", "00")
     told = [(own, turn(rm, "go on", "11", path=(own,))), (turn(rm, "x + 4", "01", End.CUT),)]
     want = rm.read(pack([episode(*t, number=i) for i, t in enumerate(told)]), ["final"])["final"]
-    assert found == pytest.approx(want.tolist(), abs=1e-6)
+    assert found == pytest.approx(want.tolist(), abs=NEAR)
 
 
 def test_steps_in_other_tokens_do_not_say_where_they_end(tmp_path):
