@@ -392,6 +392,7 @@ def test_no_verdict_from_a_damaged_run(tmp_path: Path, tried: Tried) -> None:
         tried()
 
 
+@pytest.mark.slow
 def test_no_verdict_from_a_damaged_ledger(tmp_path: Path, tried: Tried) -> None:
     """A digit of a record in a proof's ledger changed, or its last line torn: that run is made again, and no other."""
     (tmp_path / "faster.py").write_text(FASTER)

@@ -44,6 +44,7 @@ def crowded(folder: Path, times: int) -> str:
     return str(path)
 
 
+@pytest.mark.slow
 def test_runs_that_find_the_gpu_full_are_begun_again_when_another_has_ended_and_fewer_at_a_time(tmp_path):
     again = "found the GPU's memory full: it is begun again when another run has ended; now 1 at a time"
     with pytest.warns(Notice, match=again) as told:

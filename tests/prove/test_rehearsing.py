@@ -109,6 +109,7 @@ def plant(monkeypatch: pytest.MonkeyPatch, **differs: Any) -> None:
     monkeypatch.setattr(rehearsing, "_rehearsals", rehearsals)
 
 
+@pytest.mark.slow
 def test_evidence_is_kept_where_rehearsals_agree(folder, cli, monkeypatch):
     plant(monkeypatch)
     assert cli("prove", "thrice.py", "--rehearse", "before").out == "thrice.py: its code has not changed\n"
