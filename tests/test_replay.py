@@ -19,6 +19,8 @@ from guerdon.models.tables import tabular
 from guerdon.recipes.curriculum.dr_saf.parts import spare_correct
 from guerdon.recipes.house.grpo import grpo
 from guerdon.store.checksums import sealed
+from guerdon.store.folder import RunFolder
+from guerdon.store.whole_files import write_json
 from guerdon.tasks.families.tiny import successor
 
 WEIGHTS = """
@@ -168,6 +170,12 @@ def test_a_run_without_a_reward_of_its_own_is_compared_with_the_truth(cli: Cli) 
     found = gd.replay("b", reward="formulas.py:right")
     assert found.column == "correct" and found.credit == "centre(reward='correct')"
     assert found.total["flips"] == 0 and found.total["pearson"] == pytest.approx(1.0)
+
+
+def test_a_run_that_says_nothing_of_its_rewards_is_replayed(trained: Cli) -> None:
+    folder = RunFolder("a")
+    write_json(folder.config_file, sealed({**folder.read_config(), "rewards": None}))
+    assert trained("replay", "a", "--reward", "formulas.py:low").code == 0 and trained("show", "a").code == 0
 
 
 def test_where_credit_is_found(trained: Cli) -> None:

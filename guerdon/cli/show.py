@@ -298,7 +298,7 @@ def _show_run(output: Output, path: str) -> None:
             "resume": result["resume"],
             "rewards": "\n".join(
                 f"{column}: {reward['formula']} (version {reward['version']})"
-                for column, reward in config.get("rewards", {}).items()
+                for column, reward in (config.get("rewards") or {}).items()
             ),
             "failures": "\n".join(
                 f"{count} in {column!r}: {why}"

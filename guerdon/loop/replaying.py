@@ -133,7 +133,7 @@ def replay(
         run=stored.folder.named,
         reward=str(formula),
         version=formula.version,
-        old_version=stored.config.get("rewards", {}).get(credited.column, {}).get("version"),
+        old_version=((stored.config.get("rewards") or {}).get(credited.column) or {}).get("version"),
         column=credited.column,
         credit=" > ".join(map(repr, credited.new)),
         credit_from=credited.source,

@@ -27,8 +27,10 @@ from guerdon.loop.proof.calibration import calibrate
 from guerdon.loop.proof.known import LEDGER
 from guerdon.loop.proof.proving import prove, register_claims
 from guerdon.store import evidence
+from guerdon.store.checksums import sealed
 from guerdon.store.folder import RunFolder
 from guerdon.store.run import Run
+from guerdon.store.whole_files import write_json
 
 RUNS = 57  # 24 to tune, 16 of the look, 16 fresh ones and one from nothing; the ablation is the baseline, at its rate
 
@@ -174,8 +176,7 @@ def test_a_run_that_other_code_began_is_made_again(proved, monkeypatch):
     (folder / "evidence" / "thrice.json").unlink()
     left, *_ = sorted((folder / "runs").glob("*/run.json"))
     config = RunFolder(left.parent).read_config()
-    left.unlink()
-    RunFolder(left.parent).create({**config, "code": "0" * 16})
+    write_json(left, sealed({**config, "code": "0" * 16}))
     began = (left.parent / "events.jsonl").stat().st_mtime_ns
     (again,) = prove([str(folder / "thrice.py")], how(folder), quiet)
     assert (left.parent / "events.jsonl").stat().st_mtime_ns != began
@@ -303,4 +304,6 @@ def test_ctrl_c_ends_all_workers_soon(mine: str, tmp_path: Path) -> None:
     out, _ = process.communicate(timeout=600)
     assert process.returncode == 130 and "the same command goes on from here" in out
     assert "Traceback" not in out
-    assert len(list((tmp_path / "runs" / "prove").glob("*/run.json"))) <= 2, "a run that was waiting was begun after all"
+    assert len(list((tmp_path / "runs" / "prove").glob("*/run.json"))) <= 2, (
+        "a run that was waiting was begun after all"
+    )
