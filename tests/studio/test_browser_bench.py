@@ -19,7 +19,7 @@ expect = pytest.importorskip("playwright.sync_api").expect
 @pytest.fixture(scope="session")
 def benched(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder `runs` with a run that was trained on a reward in a file beside it."""
-    folder = tmp_path_factory.mktemp("benched")
+    folder = tmp_path_factory.mktemp("benched-in-a-folder-whose-name-is-long")
     (folder / "mine.py").write_text(REWARDS)
     small = {"prompts": 4, "tries": 8, "lr": 0.3, "steps": 2, "progress": False}
     gd.train(
