@@ -53,7 +53,7 @@ class Watched:
 def watched(way: str) -> Iterator[Watched]:
     """Note what steps take in the middle of this; checks go one by one where that is the way."""
     found, pool = Watched(way), shared_sandbox()
-    sample, play, check = SamplingQueue.step, Player.__call__, verified.__call__
+    sample, play, check = SamplingQueue.step, Player.played, verified.__call__
 
     def sampled(queue: SamplingQueue) -> Any:
         try:
@@ -76,7 +76,7 @@ def watched(way: str) -> Iterator[Watched]:
 
     patches: list[Any] = [
         mock.patch.object(SamplingQueue, "step", sampled),
-        mock.patch.object(Player, "__call__", played),
+        mock.patch.object(Player, "played", played),
         mock.patch.object(verified, "__call__", checked),
     ]
     if way == WAYS[0]:
@@ -111,7 +111,7 @@ def growth(steps: list[float]) -> float:
 def shown(runs: list[Watched]) -> Table:
     table = Table("checks", "step, s", "check, s", "check's share", "boxes a step", "last over first: step", "check")
     middle: Callable[[list[float]], float] = statistics.median
-    for way in WAYS:
+    for way in dict.fromkeys(found.way for found in runs):
         mine = [found for found in runs if found.way == way]
         step, check = ([x for found in mine for x in getattr(found, name)] for name in ("step", "check"))
         table.add_row(
@@ -130,10 +130,11 @@ def main() -> None:
     parser.add_argument("--tries", type=int, default=32, help="of each of the prompts")
     parser.add_argument("--max-tokens", type=int, default=96)
     parser.add_argument("--rounds", type=int, default=1, help="runs of each way")
+    parser.add_argument("--ways", nargs="+", choices=WAYS, default=list(WAYS))
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--out", help="write the numbers as JSON")
     args = parser.parse_args()
-    runs = [run(way, args) for _ in range(args.rounds) for way in WAYS]
+    runs = [run(way, args) for _ in range(args.rounds) for way in args.ways]
     if len({found.weights for found in runs}) > 1:
         raise SystemExit("the two ways came to different weights: checks are not the same")
     Console().print(shown(runs))

@@ -37,6 +37,7 @@ SHAPES = {  # of sprig-2, SmolLM-135M, Llama-3.2-1B and Llama-3.1-8B
         "intermediate_size": 14336, "vocab_size": 128256, "max_position_embeddings": 8192, "tie_word_embeddings": False,
     },
 }  # fmt: skip
+SIZES = {"llama-135m": "135M", "llama-1b": "1B"}  # of the models with random weights
 
 
 @dataclass(frozen=True)
@@ -47,7 +48,7 @@ class Config:
     many rollouts TRL's learner takes a forward pass (0: all); the whole batch is one update in any case.
     """
 
-    model: Literal["sprig", "llama-135m"]
+    model: Literal["sprig", "llama-135m", "llama-1b"]
     device: Literal["cpu", "cuda"]
     dtype: Literal["float32", "bfloat16"]
     prompts: int
@@ -75,5 +76,7 @@ CONFIGS = {
     "gpu-sprig":  Config("sprig",      "cuda", "bfloat16", 64,     8,    0,    64),
     "gpu-short":  Config("llama-135m", "cuda", "bfloat16", 32,     8,   64,   128),
     "gpu-long":   Config("llama-135m", "cuda", "bfloat16", 32,     8,   64,  1024, trl_rows=64),
+    "gpu-1b":     Config("llama-1b",   "cuda", "bfloat16", 32,     8,   64,   256, trl_rows=32),
+    "gpu-1b-long": Config("llama-1b",  "cuda", "bfloat16", 16,     8,   64,  2048, trl_rows=4),
 }
 # fmt: on

@@ -20,7 +20,7 @@ from unittest.mock import patch
 
 from bench import guerdon_arm
 from bench.arm import Job
-from bench.configs import CONFIGS, Config
+from bench.configs import CONFIGS, SIZES, Config
 from guerdon import models
 from guerdon.core import learn
 from guerdon.models import ops
@@ -28,8 +28,7 @@ from guerdon.models import ops
 WAYS = {"plain": (False, False), "learning": (True, False), "sampling": (False, True), "both": (True, True)}
 CASES = {
     "sprig": replace(CONFIGS["gpu-sprig"], dtype="float32", prompts=16),
-    "gpu-sprig": CONFIGS["gpu-sprig"],
-    "gpu-short": CONFIGS["gpu-short"],
+    **{name: CONFIGS[name] for name in ("gpu-sprig", "gpu-short", "gpu-1b", "gpu-1b-long")},
 }
 
 
@@ -43,11 +42,11 @@ def way(learning: bool, sampling: bool) -> Iterator[None]:
         yield
 
 
-def measured(config: Config, folder: str, rounds: int, steps: int) -> dict[str, Any]:
-    found: dict[str, list[dict[str, float]]] = {name: [] for name in WAYS}
+def measured(config: Config, folder: str, ways: list[str], rounds: int, steps: int) -> dict[str, Any]:
+    found: dict[str, list[dict[str, float]]] = {name: [] for name in ways}
     for _ in range(rounds):
-        for name, on in WAYS.items():
-            with way(*on):
+        for name in ways:
+            with way(*WAYS[name]):
                 report = guerdon_arm.run(Job(config, folder, steps, 2, 4, {}))
             found[name].append({p: median(s[p] for s in report.steps) for p in ("generate", "learn", "total")})
     plain = found["plain"]
@@ -59,7 +58,7 @@ def measured(config: Config, folder: str, rounds: int, steps: int) -> dict[str, 
             }
             for part in ("generate", "learn", "total")
         }
-        for name in WAYS
+        for name in ways
     }
 
 
@@ -68,10 +67,13 @@ def main() -> None:
     parser.add_argument("--out", required=True)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--steps", type=int, default=5)
+    parser.add_argument("--cases", nargs="+", choices=CASES, default=list(CASES))
+    parser.add_argument("--ways", nargs="+", choices=WAYS, default=list(WAYS), help="plain is always among them")
     asked = parser.parse_args()
     results = {}
     with tempfile.TemporaryDirectory() as scratch:
-        for name, config in CASES.items():
+        for name in asked.cases:
+            config = CASES[name]
             folder = f"{scratch}/{config.model}"
             if not Path(folder).exists():
                 if config.model == "sprig":
@@ -79,8 +81,9 @@ def main() -> None:
                 else:
                     from bench.random_model import write
 
-                    write(folder)
-            results[name] = measured(config, folder, asked.rounds, asked.steps)
+                    write(folder, SIZES[config.model])
+            ways = [way for way in WAYS if way in (*asked.ways, "plain")]
+            results[name] = measured(config, folder, ways, asked.rounds, asked.steps)
             Path(asked.out).write_text(json.dumps(results, indent=1))
             for how, parts in results[name].items():
                 told = ", ".join(

@@ -22,7 +22,7 @@ from typing import Any
 
 import guerdon
 from bench.arm import ARMS, REPORT, Job
-from bench.configs import CONFIGS
+from bench.configs import CONFIGS, SIZES
 from bench.quiet import is_quiet, wait_until_quiet
 from bench.table import show
 
@@ -103,7 +103,7 @@ def model_folder(name: str, scratch: Path, threads: int) -> Path:
     """The shipped model where it lies, or the random one written to `scratch`."""
     if name == "sprig":
         return Path(guerdon.__file__).parent / "models" / "sprig" / "sprig-1.1"
-    run("bench.random_model", [str(scratch)], threads)
+    run("bench.random_model", [str(scratch), "--size", SIZES[name]], threads)
     return scratch
 
 

@@ -62,7 +62,7 @@ def timed_step(recipe: Recipe, play: Player, record: Recorder, clock: Clock, ste
     seed_globals(play.seed, step)
     asks = recipe.curriculum.draw(recipe.prompts, play)
     clock.lap("other")
-    episodes = play(asks)
+    episodes = play.played(asks)
     clock.lap("generate")
     batch = record.check(pack(episodes))
     *scoring, learner = recipe.stages

@@ -22,7 +22,8 @@ def write(folder: str, size: str = "135M") -> None:
     words = vocabulary(shape["vocab_size"])
     config = LlamaConfig(**shape, bos_token_id=None, eos_token_id=words[END], pad_token_id=words[PAD])
     torch.manual_seed(SEED)
-    LlamaForCausalLM._from_config(config, dtype=torch.bfloat16).save_pretrained(folder)
+    with torch.device("cuda" if torch.cuda.is_available() else "cpu"):
+        LlamaForCausalLM._from_config(config, dtype=torch.bfloat16).save_pretrained(folder)
     tokenizer = Tokenizer(models.WordLevel(words, unk_token="w0"))
     tokenizer.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
     tokenizer.add_special_tokens([AddedToken(name, special=True, normalized=False) for name in SPECIALS])
