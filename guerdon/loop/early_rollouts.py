@@ -83,6 +83,13 @@ class EarlyRollouts(Generic[T]):
         if expected is not None and expected.aside is not None and expected.aside.exception() is None:
             remove(expected.aside.result())
 
+    def close(self) -> None:
+        """The same, and end the thread: a process may make many runs."""
+        self.drop()
+        if self.worker is not None:
+            self.worker.shutdown(wait=True)
+            self.worker = None
+
 
 def _aside(batch: Batch, path: Path, step: int) -> Path:
     return put_aside(path, batch_bytes(batch, step))

@@ -119,7 +119,7 @@ def run_recipe(
                 ):
                     return _run(recipe, play, saver, rollouts, first, total, begins)
             finally:  # a run that broke is the one whose report is wanted most
-                record.early.drop()
+                record.early.close()
                 write_report(folder)
 
 

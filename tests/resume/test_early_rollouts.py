@@ -161,3 +161,11 @@ def test_killed_while_a_file_is_made_a_run_ends_the_same(tmp_path, unbroken, mom
     run = finish(tmp_path / "run")
     assert_same(run, unbroken)
     assert not [*(tmp_path / "run" / "rollouts").glob(".*")]
+
+
+def test_no_thread_outlives_its_run(tmp_path):
+    before = set(threading.enumerate())
+    for n in range(2):
+        gd.train(recipe(steps=2), seed=1, out=tmp_path / str(n), options=OPTIONS)
+    left = [thread.name for thread in set(threading.enumerate()) - before]
+    assert not [name for name in left if name.startswith(("rollouts", "save", "ahead"))]
