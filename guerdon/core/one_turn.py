@@ -9,6 +9,7 @@ Axes: A asks, E episodes, S steps.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -76,22 +77,48 @@ class OneTurn(Sequence[Episode]):
     @cached_property
     def episodes(self) -> tuple[Episode, ...]:
         """[E] all of them: who looks at one looks at the others too."""
-        made = []
-        begin = 0
-        told = zip(self.length.tolist(), self.text, self.end, strict=True)
+        ends = np.cumsum(self.length).tolist()
+        said = [slice(begin, end) for begin, end in itertools.pairwise([0, *ends])]
+        actions, logps = [self.action[at].copy() for at in said], [self.logp[at].copy() for at in said]
+        tries = Tries(self.role, self.step, self.version, self.asked)
+        return tuple(tries.episodes(range(len(self)), actions, logps, self.text, self.end))
+
+
+class Tries:
+    """Makes episodes of one turn: rows of them at a time, [E] in the order of the tries, ask by ask."""
+
+    def __init__(self, role: str, step: int, version: int, asked: Sequence[TriedAsk]) -> None:
         plain = {"parent": -1, "given": 0, "reward": None, "rewards": None, "made": None, "goes_on": False}
-        for one in self.asked:
-            asked = {"role": self.role, "view": one.view, "context": one.context, "sampling": one.sampling}
-            spoken = {**asked, **plain, "version": self.version}
-            tried = {"ask": one.ask, "step": self.step, "number": one.number}
-            for attempt, seed in enumerate(one.place.derive_each(one.ask.n, "dice")):
-                length, text, end = next(told)
-                said = slice(begin, begin := begin + length)
-                actions, logp = self.action[said].copy(), self.logp[said].copy()
-                segment = _unchecked(Segment, {**spoken, "actions": actions, "logp": logp, "text": text, "end": end})
-                facts = {**tried, "segments": (segment,), "attempt": attempt, "info": {}, "seed": seed}
-                made.append(_unchecked(Episode, facts))
-        return tuple(made)
+        self.said: list[dict[str, Any]] = []  # [E] what is known of a try's segment before it is played ...
+        self.facts: list[dict[str, Any]] = []  # ... and of its episode
+        for one in asked:
+            shown = {"role": role, "view": one.view, "context": one.context, "sampling": one.sampling}
+            self.said += [{**shown, **plain, "version": version}] * one.ask.n
+            tried = {"ask": one.ask, "step": step, "number": one.number}
+            seeds = one.place.derive_each(one.ask.n, "dice")
+            self.facts += [{**tried, "attempt": attempt, "seed": seed} for attempt, seed in enumerate(seeds)]
+
+    def episodes(
+        self,
+        rows: Sequence[int],
+        actions: Sequence[npt.NDArray[np.int64]],
+        logps: Sequence[npt.NDArray[np.float32]],
+        texts: Sequence[str],
+        ends: Sequence[End],
+    ) -> list[Episode]:
+        """The tries in some rows, of what each said."""
+        made = []
+        for e, action, logp, text, end in zip(rows, actions, logps, texts, ends, strict=True):
+            segment = _unchecked(Segment, {**self.said[e], "actions": action, "logp": logp, "text": text, "end": end})
+            made.append(_unchecked(Episode, {**self.facts[e], "segments": (segment,), "info": {}}))
+        return made
+
+
+def asks_in(episodes: Sequence[Episode]) -> list[Ask]:
+    """[E] what each is a try at, columns not looked into."""
+    if isinstance(episodes, OneTurn):
+        return [one.ask for one in episodes.asked for _ in range(one.ask.n)]
+    return [episode.ask for episode in episodes]
 
 
 def failed_in(episodes: Sequence[Episode]) -> list[Episode]:

@@ -15,6 +15,7 @@ from guerdon.core.batch import Batch
 from guerdon.core.episode import Episode, Segment
 from guerdon.core.errors import UserError
 from guerdon.core.model import Model
+from guerdon.core.one_turn import asks_in
 from guerdon.core.task import Ask, Sampling
 
 Playing = TypeVar("Playing", bound=Callable[..., Any])
@@ -168,7 +169,7 @@ class Curriculum(Protocol):
 class Stage(Protocol):
     """Batch to Batch. `needs` and `gives` name columns, or `pairs`; the loop has every needed column there before the call.
 
-    One with `async prefetch(episode, seed)` is told of every episode as soon as it has ended, while others are being played,
+    One with `async prefetch(episodes, seed)` is told of episodes as soon as they have ended, while others are being played,
     and the run's seed. With an `asks_early` that is False it says that it need not be.
     """
 
@@ -183,9 +184,9 @@ class Stage(Protocol):
 
 def players(batch: Batch, play: Play) -> list[str]:
     """[K] the model that acted each track: by its ask's own seats or else the run's; "" for a role that has no seat."""
-    names = []
+    names, asks = [], asks_in(batch.episodes)
     for e, number in zip(batch.episode[batch.leaf].tolist(), batch.role_K.tolist(), strict=True):
-        role, own = batch.roles[number], batch.episodes[e].ask.seats or {}
+        role, own = batch.roles[number], asks[e].seats or {}
         names.append(own[role] if role in own else play.seats.get(role, ""))
     return names
 

@@ -3,26 +3,37 @@
 A prompt is encoded once for all tries at it, tokens come as one matrix, texts are spelled together.
 What is played is what the environment's own `play` would have made, to the last bit; whoever it does not fit is played
 there: a try that starts in the middle of another, a seat whose model is no language model of ours, several models in one seat.
+Who listens is told of tries as they end; without listeners no episode is made before somebody looks at one.
 """
 
 from __future__ import annotations
 
+import asyncio
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
+import numpy.typing as npt
 
+from guerdon.core.episode import Episode
 from guerdon.core.errors import UserError
 from guerdon.core.model import Model, Request
-from guerdon.core.one_turn import OneTurn, TriedAsk
+from guerdon.core.one_turn import OneTurn, TriedAsk, Tries
 from guerdon.core.play import Env, role_of_one_turn
 from guerdon.core.seeds import Place
 from guerdon.core.task import Ask, Sampling
 from guerdon.engine.batching import fault
 from guerdon.engine.continuous import Continuous
+from guerdon.engine.transcripts import TranscriptRow
 from guerdon.models.language_model import lm
 from guerdon.models.standin import behind
 from guerdon.models.text import TokenRequest
+
+Listener = Callable[[Sequence[Episode]], Awaitable[None]]  # told of episodes that ended together
+T = TypeVar("T", bound=np.generic)
 
 
 def in_columns(
@@ -32,9 +43,9 @@ def in_columns(
     seats: Mapping[str, str],
     sampling: Sampling,
     place: tuple[int, int, int],
-) -> OneTurn | None:
-    """Play asks, the first of which is number `place[2]` of step `place[1]` in a run of seed `place[0]`; None where they are to
-    be played by the environment's own code."""
+) -> Columns | None:
+    """Asks that are yet to be played, the first of which is number `place[2]` of step `place[1]` in a run of seed `place[0]`;
+    None where they are to be played by the environment's own code."""
     role = role_of_one_turn(env)
     if role is None or any(ask.prefix is not None for ask in asks):
         return None
@@ -49,17 +60,75 @@ def in_columns(
         raise
     except Exception:  # noqa: BLE001 - as an episode that failed, it is told of by the environment's own code
         return None
-    version = models[name].version
-    try:
-        action, logp, length = Continuous(model).sample_out(requests)
-        ends = np.cumsum(length).tolist()
-        tokens = action.tolist()
-        said = [tokens[begin:end] for begin, end in itertools.pairwise([0, *ends])]
-        text, end = model.spelled(requests, said)
-    except Exception as error:  # noqa: BLE001 - told as the episodes would be that wait for it
-        told = fault(error, f"model {name!r} could not act")
-        raise told  # noqa: B904 - it has its cause
-    return OneTurn(role, place[1], version, asked, action, logp, length, text, end)
+    return Columns(role, place[1], models[name].version, name, model, asked, requests)
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Tries at asks that are yet to be played, all by one model."""
+
+    role: str
+    step: int
+    version: int  # of the weights that act
+    name: str
+    model: lm
+    asked: Sequence[TriedAsk]
+    requests: Sequence[TokenRequest]  # [E]
+
+    def play(self) -> OneTurn:
+        with self._faults():
+            sampler = Continuous(self.model)
+            rows = sampler.enter(self.requests)
+            while sampler.busy:
+                sampler.go_on()
+            action, logp, length = sampler.transcripts.said(rows)
+            text, end = self.model.spelled(self.requests, [each.tolist() for each in _apart(action, length)])
+        return OneTurn(self.role, self.step, self.version, self.asked, action, logp, length, text, end)
+
+    async def play_to(self, listeners: Sequence[Listener]) -> OneTurn:
+        """The same; whoever listens is told of tries that end together while others are sampled, and is waited for."""
+        tries = Tries(self.role, self.step, self.version, self.asked)
+        ended: dict[int, Episode] = {}
+        hearing: list[asyncio.Future[None]] = []
+        with self._faults():
+            sampler = Continuous(self.model)
+            rows = sampler.enter(self.requests)
+        while sampler.busy:
+            with self._faults():
+                over = sampler.go_on()
+                episodes = self._episodes(tries, over, sampler) if over else []
+            ended.update(zip([row.ticket for row in over], episodes, strict=True))
+            if episodes:
+                hearing += [asyncio.ensure_future(listen(episodes)) for listen in listeners]
+            await asyncio.sleep(0)
+        await asyncio.gather(*hearing)
+        every = tuple(ended[e] for e in range(len(rows)))
+        told = [(episode.segments[0].text, episode.segments[0].end) for episode in every]
+        text, end = zip(*told, strict=True)
+        said = sampler.transcripts.said(rows)
+        columns = OneTurn(self.role, self.step, self.version, self.asked, *said, text, end)
+        vars(columns).update(episodes=every)  # they are made already
+        return columns
+
+    def _episodes(self, tries: Tries, over: Sequence[TranscriptRow], sampler: Continuous) -> list[Episode]:
+        action, logp, length = sampler.transcripts.said(over)
+        actions = _apart(action, length)
+        spelled = self.model.spelled([row.request for row in over], [each.tolist() for each in actions])
+        return tries.episodes([row.ticket for row in over], actions, _apart(logp, length), *spelled)
+
+    @contextmanager
+    def _faults(self) -> Iterator[None]:
+        """What breaks is told as the episodes would be that wait for it."""
+        try:
+            yield
+        except Exception as error:  # noqa: BLE001 - whatever it is
+            told = fault(error, f"model {self.name!r} could not act")
+            raise told  # noqa: B904 - it has its cause
+
+
+def _apart(flat: npt.NDArray[T], length: npt.NDArray[np.int64]) -> list[npt.NDArray[T]]:
+    """What lies one row after the other, each row by itself."""
+    return [flat[begin:end].copy() for begin, end in itertools.pairwise([0, *np.cumsum(length).tolist()])]
 
 
 def _encoded(

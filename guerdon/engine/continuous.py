@@ -20,7 +20,7 @@ from guerdon.engine.cuda import cuda_decoding
 from guerdon.engine.decoding import Decoding, Prompt
 from guerdon.engine.transcripts import EndedRow, TranscriptRow, Transcripts
 from guerdon.models.language_model import lm
-from guerdon.models.text import Floats, Ints, TokenRequest
+from guerdon.models.text import TokenRequest
 
 
 class Continuous:
@@ -48,23 +48,21 @@ class Continuous:
         return bool(self.waiting or self.live)
 
     def step(self) -> list[tuple[int, Reply]]:
-        """Let waiting rows in, or else sample on in every row."""
-        done = self._step()
+        """`go_on`, and the replies of the rows that were finished by it."""
+        done = self.go_on()
         replies = self.model.replies([(row.request, *self.transcripts.close(row)) for row in done])
         return [(row.ticket, reply) for row, reply in zip(done, replies, strict=True)]
 
-    def sample_out(self, requests: Sequence[TokenRequest]) -> tuple[Ints, Floats, Ints]:
-        """Answer requests after which none goes on: what they say, tokens and log-probs one request after the other, and [B]
-        how many each. Nothing of a row is kept for a next turn, and each keeps its line until the end."""
+    def enter(self, requests: Sequence[TokenRequest]) -> list[TranscriptRow]:
+        """Requests after which none goes on, one row each: nothing of a row is kept for a next turn, and each keeps its line
+        until the end, so that `transcripts` has what all have said. To be followed by `go_on` while this is busy."""
         rows = [self.transcripts.open(ticket, request) for ticket, request in enumerate(requests)]
         self.waiting.extend(rows)
         self.keeps = False
-        while self.busy:
-            self._step()
-        return self.transcripts.said(rows)
+        return rows
 
-    def _step(self) -> list[TranscriptRow]:
-        """The rows that were finished by it."""
+    def go_on(self) -> list[TranscriptRow]:
+        """Let waiting rows in, or else sample on in every row. The rows that were finished by it."""
         done = [row for row in self.waiting if row.request.limit == 0]
         self.waiting = deque(row for row in self.waiting if row.request.limit > 0)
         with torch.inference_mode():

@@ -10,9 +10,9 @@ import sys
 import threading
 import time
 import traceback
-from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from collections.abc import Coroutine, Mapping, Sequence
 from contextlib import closing
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 
@@ -26,10 +26,10 @@ from guerdon.core.schedule import at
 from guerdon.core.seeds import generator
 from guerdon.core.task import Ask, Sampling
 from guerdon.engine.batching import EngineFault, HandBatcher, LoopBatcher
-from guerdon.engine.columns import in_columns
+from guerdon.engine.columns import Listener, in_columns
 from guerdon.engine.seats import EpisodeSeats
 
-Listener = Callable[[Episode], Awaitable[None]]
+T = TypeVar("T")
 
 
 class Player:
@@ -95,15 +95,16 @@ class Player:
         env = env or self.env
         asks = [self._placed(ask, seats) for ask in asks]
         sampling = self._settled(self.sampling)
-        if not self.ended and asks:
-            columns = in_columns(env, asks, self.models, self.seats, sampling, (self.noise, self.step, self.asked))
-            if columns is not None:
-                self.asked += len(asks)
-                self.meter.tokens += len(columns.action)
-                self.calls += len(columns)
-                self.episodes += len(columns)
-                return columns
-        return self._by_coroutines(asks, env, sampling)
+        place = (self.noise, self.step, self.asked)
+        to_play = in_columns(env, asks, self.models, self.seats, sampling, place) if asks else None
+        if to_play is None:
+            return self._by_coroutines(asks, env, sampling)
+        columns = _run(to_play.play_to(self.ended)) if self.ended else to_play.play()
+        self.asked += len(asks)
+        self.meter.tokens += len(columns.action)
+        self.calls += len(columns)
+        self.episodes += len(columns)
+        return columns
 
     def _by_coroutines(self, asks: Sequence[Ask], env: Env, sampling: Sampling) -> list[Episode]:
         by_hand = not self.ended and awaits_seats_alone(env)
@@ -166,7 +167,7 @@ async def _one(env: Env, ask: Ask, table: EpisodeSeats, ended: Sequence[Listener
             raise
         return table.failed(f"{broken_as(error)}\n{_place(error, env)}{in_a_line(error)}")
     for listener in ended:
-        await listener(episode)
+        await listener([episode])
     return episode
 
 
@@ -196,13 +197,13 @@ async def _gather(jobs: list[Coroutine[Any, Any, Episode]]) -> list[Episode]:
             task.cancel()
 
 
-def _run(main: Coroutine[Any, Any, list[Episode]]) -> list[Episode]:
+def _run(main: Coroutine[Any, Any, T]) -> T:
     """Run to the end, in this thread unless it already runs an event loop (a notebook), then in one of its own."""
     try:
         asyncio.get_running_loop()
     except RuntimeError:
         return _loop(main)
-    out: list[list[Episode]] = []
+    out: list[T] = []
     fault: list[BaseException] = []
 
     def work() -> None:
@@ -219,7 +220,7 @@ def _run(main: Coroutine[Any, Any, list[Episode]]) -> list[Episode]:
     return out[0]
 
 
-def _loop(main: Coroutine[Any, Any, list[Episode]]) -> list[Episode]:
+def _loop(main: Coroutine[Any, Any, T]) -> T:
     """An event loop for this alone. `asyncio.run` would do, but for the time it takes over signals: it ends up printing all
     the episodes into an error message that nobody sees."""
     loop = asyncio.new_event_loop()

@@ -71,7 +71,7 @@ def sit(
     """Play an exam and measure it: numbers by name, and what came of every problem."""
     checks = [verified(exam.truth, TRUTH, exam.role)] if exam.truth is not None else []
     play.ended = listeners(checks, play.seed)
-    batch = pack(play(exam.asks(tasks, tries, play, drawn)))
+    batch = pack(play.played(exam.asks(tasks, tries, play, drawn)))
     play.ended = ()  # what metrics have played is not checked
     for check in checks:
         batch = check(batch, play)

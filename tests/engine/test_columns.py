@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import copy
 import dataclasses
 
@@ -152,21 +153,61 @@ def test_what_does_not_fit_is_played_by_the_environments_own_code(model):
     prefix = player(model, single_turn())(ASKS[:1])[0].prefix(0, 1)
     restarts = [ASKS[0], ASKS[0].but(prefix=prefix)]
     mixed = [ASKS[0], ASKS[1].but(seats={"policy": "other"})]
-    told = []
-
-    async def listener(episode):
-        told.append(episode.key)
-
-    played = [
-        both(model, restarts),
-        both(model, mixed, other=tables),
-        both(tables, ASKS[:1]),
-        both(model, ASKS[:1], ended=[listener]),
-    ]
+    played = [both(model, restarts), both(model, mixed, other=tables), both(tables, ASKS[:1])]
     for (_, first), (_, second) in played:
         assert isinstance(first, list)
         assert all(a.same(b) for a, b in zip(first, second, strict=True))
-    assert len(told) == 2 * 3
+
+
+@pytest.mark.parametrize("name", KNOBS)
+def test_who_listens_is_told_of_each_try_once_and_of_the_very_episode(model, name):
+    told = []
+
+    async def listener(episodes):
+        await asyncio.sleep(0)
+        told.append(list(episodes))
+
+    (first, columns), (second, listed) = both(model, sampling=KNOBS[name], ended=[listener])
+    assert isinstance(columns, OneTurn) and isinstance(listed, list)
+    assert pack(columns).same(pack(listed)) and first.counts() == second.counts()
+    assert all(a.same(b) for a, b in zip(columns, listed, strict=True))
+    heard = [episode for some in told for episode in some]
+    mine, theirs = heard[:13], heard[13:]
+    assert {id(episode) for episode in mine} == {id(episode) for episode in columns}
+    assert sorted(episode.key for episode in mine) == sorted(episode.key for episode in theirs)
+
+
+def test_tries_that_end_together_are_told_together_and_before_the_last_has_ended(model):
+    told, rounds = [], []
+    brief, long = Sampling(max_tokens=1), Sampling(temperature=0.0, max_tokens=40)
+
+    async def listener(episodes):
+        told.append((len(rounds), [episode.key for episode in episodes]))
+
+    go_on = Continuous.go_on
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Continuous, "go_on", lambda self: rounds.append(1) or go_on(self))
+        asks = [ASKS[0].but(sampling=brief), ASKS[1].but(sampling=long), ASKS[4].but(sampling=brief)]
+        player(model, single_turn(), ended=[listener]).played(asks)
+    assert told[0][1] == ["4.0.0", "4.0.1", "4.0.2", "4.2.0", "4.2.1"] and told[-1][1] == ["4.1.0"]
+    assert told[0][0] < told[-1][0]
+
+
+def test_a_listener_that_breaks_stops_the_playing_and_one_inside_of_an_event_loop_is_told(model):
+    async def breaks(episodes):
+        raise ZeroDivisionError("it cannot hear")
+
+    with pytest.raises(ZeroDivisionError, match="it cannot hear"):
+        player(model, single_turn(), ended=[breaks]).played(ASKS)
+    told = []
+
+    async def listener(episodes):
+        told.extend(episodes)
+
+    async def in_a_notebook():
+        return player(model, single_turn(), ended=[listener]).played(ASKS)
+
+    assert len(asyncio.run(in_a_notebook())) == len(told) == 13
 
 
 def test_a_view_that_breaks_the_model_fails_its_episodes_alone(model):
@@ -218,7 +259,14 @@ def test_tasks_of_the_package_are_played_alike(model, name):
     assert isinstance(columns, OneTurn) and pack(columns).same(pack(listed))
 
 
-@pytest.mark.parametrize("reward", [None, exact() - length(9).weight(0.1)], ids=["checked", "a formula"])
+@gd.reward
+def digits(completion):
+    return sum(map(str.isdigit, completion)) / 9
+
+
+@pytest.mark.parametrize(
+    "reward", [None, exact() - length(9).weight(0.1), digits], ids=["checked", "a formula", "a function in a worker"]
+)
 def test_a_training_comes_to_the_same(model, tmp_path, reward):
     """Weights, events, exams and rollout files, over several epochs of learning."""
     parts = {"task": load("chain:1-2"), "model": model, "reward": reward}
@@ -238,8 +286,6 @@ def test_a_training_comes_to_the_same(model, tmp_path, reward):
 
 
 def test_only_rewards_that_wait_are_told_of_episodes_as_they_end(model):
-    """Who is told has them played one by one."""
-
     @gd.reward
     def apart(completion):
         return 1.0

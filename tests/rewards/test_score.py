@@ -135,8 +135,8 @@ def test_episodes_that_end_together_are_asked_about_together():
     stage = score(counted())
 
     async def end():
-        await asyncio.gather(*(stage.prefetch(episode, 3) for episode in episodes))
-        await stage.prefetch(episodes[0].but(step=1), 3)
+        await asyncio.gather(*(stage.prefetch([episode], 3) for episode in episodes))
+        await stage.prefetch([episodes[0].but(step=1)], 3)
 
     asyncio.run(end())
     assert stage.reward.sizes == [len(episodes), 1]

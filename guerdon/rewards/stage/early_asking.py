@@ -23,7 +23,7 @@ from guerdon.rewards.formula.where import Where
 from guerdon.rewards.stage.scorer import FormulaScores, score_later
 from guerdon.sandbox.shared_questions import once_a_step
 
-Listener = Callable[[Episode], Awaitable[None]]
+Listener = Callable[[Sequence[Episode]], Awaitable[None]]
 Key = tuple[int, str, int, int]  # (step, episode, last segment, leaf): what was asked
 Early = dict[Key, Outcome]
 Ended = dict[asyncio.AbstractEventLoop, tuple[list[Episode], asyncio.Task[None]]]  # episodes that are to be asked about
@@ -49,17 +49,17 @@ class AsksEarly:
     def _waiting(self) -> list[tuple[int, Leaf]]:
         return [(n, leaf) for n, leaf in enumerate(self.formula.leaves) if leaf.waits and leaf.apart]
 
-    async def prefetch(self, episode: Episode, seed: int) -> None:
-        """Called when an episode has ended; `seed` is the run's. About those that end together it is asked together."""
-        leaves = self._waiting()
-        if not leaves or episode.failed:
+    async def prefetch(self, episodes: Sequence[Episode], seed: int) -> None:
+        """Called when episodes have ended; `seed` is the run's. About those that end together it is asked together."""
+        leaves, whole = self._waiting(), [episode for episode in episodes if not episode.failed]
+        if not leaves or not whole:
             return
         loop = asyncio.get_running_loop()
         if loop not in self.ended:
-            episodes: list[Episode] = []
-            self.ended[loop] = episodes, loop.create_task(self._ask_early(leaves, episodes, seed))
-        episodes, asking = self.ended[loop]
-        episodes.append(episode)
+            together: list[Episode] = []
+            self.ended[loop] = together, loop.create_task(self._ask_early(leaves, together, seed))
+        together, asking = self.ended[loop]
+        together += whole
         await asking
 
     async def _ask_early(self, leaves: Sequence[tuple[int, Leaf]], episodes: list[Episode], seed: int) -> None:
