@@ -1,29 +1,28 @@
-"""Hashes of tensors, each computed once for as long as the bytes stay what they were.
+"""Hashes of tensors: of those that are trained over all bytes, remembered while they stay what they were; of frozen ones by
+the sums of their blocks.
 
-SHA-256 reads a gigabyte in about a second on one core. Whether a tensor still holds the bytes that were hashed is known in
-a third of the time, and where the tensor is: by the sums of its blocks. Torch counts the writes to a tensor, but not those
-through `.data`, numpy or a kernel, and a copy has a count of its own; sums see every write, and know a copy, on another
-device too.
-A word counts by its place in the block, so that rows which change places are seen too.
+SHA-256 reads a gigabyte in about a second on one core. Sums take a third of that, all cores, and no copy to the host: they are
+made where the tensor is. Torch counts the writes to a tensor, but not those through `.data`, numpy or a kernel, and a copy has
+a count of its own; sums see every write, and know a copy, on another device too.
+A word counts by its place in the block, times a number of 64 bits, so that rows which change places are seen too.
 Leaves out: files (`manifest.py`), and who makes up tensors of equal sums on purpose.
 """
 
 from __future__ import annotations
 
+import functools
 import hashlib
-import os
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 
 import torch
 from torch import Tensor
 
 WORDS = 512  # of eight bytes, in a block
+MASK = (1 << 64) - 1
 AT_ONCE = 1 << 12  # blocks whose products are held: 16 MB
-THREADS = 8
 REMEMBERED = 8192  # hashes
 
-_known: dict[bytes, str] = {}  # by the sums of a tensor, or of several
+_known: dict[bytes, str] = {}  # by the sums of what was hashed
 
 
 def chain_hash(tensors: Mapping[str, Tensor], more: str = "") -> str:
@@ -45,18 +44,15 @@ def known_chain_hash(tensors: Mapping[str, Tensor], more: str = "") -> str:
 
 
 def frozen_hash(tensors: Mapping[str, Tensor], dtype: torch.dtype | None = None) -> str:
-    """A hash over tensors that hardly ever change: each has one of its own, computed in threads and once. With a `dtype`, of
-    what they are in that type."""
+    """A hash over tensors that hardly ever change, of the sums of each. With a `dtype`, of what they are in that type."""
     names = sorted(tensors)
     if dtype is None or all(tensor.dtype == dtype for tensor in tensors.values()):
-        own = _digests([tensors[name] for name in names])
-    else:
-        own = [
-            _digests([tensors[name].to(dtype)])[0] for name in names
-        ]  # one after the other: no second copy of them all
+        own = sums([tensors[name] for name in names])
+    else:  # one after the other: no second copy of them all
+        own = [sums([tensors[name].to(dtype)])[0] for name in names]
     digest = hashlib.sha256()
     for name, each in zip(names, own, strict=True):
-        digest.update(_label(name, tensors[name], dtype) + each.encode())
+        digest.update(name.encode() + b":" + each)
     return digest.hexdigest()[:16]
 
 
@@ -78,33 +74,29 @@ def sums(tensors: Sequence[Tensor]) -> list[bytes]:
 
 
 def _block_sums(tensor: Tensor) -> Tensor:
-    """The sums of blocks, which wrap around, each word times an odd number of its own; then the words and bytes left over."""
+    """The sums of blocks, which wrap around, each word times a number of its place; then the words and bytes left over."""
     flat = tensor.detach().contiguous().reshape(-1).view(torch.uint8)
     if flat.storage_offset() % 8 or flat.data_ptr() % 8:
         flat = flat.clone()
     bytes_of_words = len(flat) // 8 * 8
     words, rest = flat[:bytes_of_words].view(torch.int64), flat[bytes_of_words:]
     whole = len(words) // WORDS * WORDS
-    odd = 2 * torch.arange(WORDS, device=flat.device) + 1
-    sums_of_blocks = [(blocks * odd).sum(1) for blocks in torch.split(words[:whole].view(-1, WORDS), AT_ONCE)]
+    factors = _factors(flat.device)
+    sums_of_blocks = [(blocks * factors).sum(1) for blocks in torch.split(words[:whole].view(-1, WORDS), AT_ONCE)]
     return torch.cat([*sums_of_blocks, words[whole:], rest.to(torch.int64)])
 
 
-def _digests(tensors: Sequence[Tensor]) -> list[str]:
-    keys = sums(tensors)
-    hashes = {key: _known.get(key) for key in keys}
-    missing = {key: tensor for key, tensor in zip(keys, tensors, strict=True) if hashes[key] is None}
-    if missing:
-        with ThreadPoolExecutor(
-            min(THREADS, os.cpu_count() or 1), "hash"
-        ) as threads:  # hashing lets go of Python's lock
-            for key, digest in zip(missing, threads.map(_digest, missing.values()), strict=True):
-                hashes[key] = _remember(key, digest)
-    return [str(hashes[key]) for key in keys]
-
-
-def _digest(tensor: Tensor) -> str:
-    return hashlib.sha256(bytes_of(tensor)).hexdigest()
+@functools.cache
+def _factors(device: torch.device) -> Tensor:
+    """[WORDS] odd numbers of 64 bits without a pattern: splitmix64 of the place."""
+    drawn = []
+    for place in range(1, WORDS + 1):
+        z = place * 0x9E3779B97F4A7C15 & MASK
+        z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9 & MASK
+        z = (z ^ z >> 27) * 0x94D049BB133111EB & MASK
+        z = z ^ z >> 31 | 1
+        drawn.append(z - (1 << 64) if z >> 63 else z)
+    return torch.tensor(drawn, device=device)
 
 
 def bytes_of(tensor: Tensor) -> memoryview:
@@ -112,8 +104,8 @@ def bytes_of(tensor: Tensor) -> memoryview:
     return tensor.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy().data
 
 
-def _label(name: str, tensor: Tensor, dtype: torch.dtype | None = None) -> bytes:
-    return f"{name}:{dtype or tensor.dtype}:{tuple(tensor.shape)}".encode()
+def _label(name: str, tensor: Tensor) -> bytes:
+    return f"{name}:{tensor.dtype}:{tuple(tensor.shape)}".encode()
 
 
 def _remember(key: bytes, digest: str) -> str:

@@ -6,12 +6,15 @@ There every projection stands alone, as [out, in]; here those with a common inpu
 from __future__ import annotations
 
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 
 import torch
 from torch import Tensor
 
 from guerdon.models.config import DecoderConfig
-from guerdon.models.decoder import Decoder, weight_shapes
+from guerdon.models.decoder import Decoder, Layer, weight_shapes
+
+THREADS = 8  # that fill a net
 
 
 def parts_of(name: str, c: DecoderConfig) -> list[tuple[str, int]]:
@@ -73,14 +76,23 @@ def hub_shapes(config: DecoderConfig) -> dict[str, tuple[int, ...]]:
 
 
 def from_hub(net: Decoder, tensors: Mapping[str, Tensor]) -> None:
-    """Fill a net. Every tensor of `hub_shapes` must be there."""
+    """Fill a net. Every tensor of `hub_shapes` must be there. One thread turns a matrix: layers are filled at the same time."""
+    with ThreadPoolExecutor(max(1, min(THREADS, torch.get_num_threads())), "read") as threads:
+        filled = [threads.submit(_fill, layer, tensors, net.config) for layer in net.blocks]
+        with torch.no_grad():
+            net.embed.copy_(tensors["model.embed_tokens.weight"])
+            net.norm.copy_(tensors["model.norm.weight"])
+            if net.head is not None:
+                net.head.copy_(tensors["lm_head.weight"])
+        for each in filled:
+            each.result()
+
+
+def _fill(layer: Layer, tensors: Mapping[str, Tensor], config: DecoderConfig) -> None:
     with torch.no_grad():
-        net.embed.copy_(tensors["model.embed_tokens.weight"])
-        net.norm.copy_(tensors["model.norm.weight"])
-        if net.head is not None:
-            net.head.copy_(tensors["lm_head.weight"])
-        for layer in net.blocks:
-            for name, tensor in layer.named_parameters(recurse=False):
-                pieces = [tensors[f"model.layers.{layer.number}.{part}"] for part, _ in parts_of(name, net.config)]
-                whole = torch.cat(pieces)
-                tensor.copy_(whole.t() if whole.ndim == 2 else whole)
+        for name, tensor in layer.named_parameters(recurse=False):
+            parts = parts_of(name, config)
+            places = tensor.split([width for _, width in parts], dim=-1) if len(parts) > 1 else [tensor]
+            for (part, _), place in zip(parts, places, strict=True):
+                piece = tensors[f"model.layers.{layer.number}.{part}"]
+                place.copy_(piece.t() if piece.ndim == 2 else piece)
