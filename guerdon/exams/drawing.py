@@ -36,8 +36,13 @@ def _of_kind(source: Any, number: int, seed: int) -> list[Task]:
         places = sorted(random.Random(derive(seed, "exam")).sample(range(size), min(number, size)))
         return [source.get("test", place) for place in places]
     keyed = _Keyed(source)
+    many, draws = _many(keyed, number, seed)
+    if (
+        len(many) == number and draws < 2 * number
+    ):  # a kind that has few repeats itself long before: eight draws each find them
+        return many
     few = _few(keyed, number)
-    return few if few is not None else _many(keyed, number, seed)
+    return few if few is not None else many
 
 
 class _Keyed:
@@ -56,25 +61,25 @@ class _Keyed:
 @lru_cache(maxsize=256)
 def _few(keyed: _Keyed, number: int) -> list[Task] | None:
     """All problems of a kind that has fewer than `number`; None where there are as many."""
-    drawn = _drawn(keyed.source, number, lambda i: i)
+    drawn, _ = _drawn(keyed.source, number, lambda i: i)
     return drawn if len(drawn) < number else None
 
 
 @lru_cache(maxsize=128)
-def _many(keyed: _Keyed, number: int, seed: int) -> list[Task]:
-    """Some problems of a kind that has more."""
+def _many(keyed: _Keyed, number: int, seed: int) -> tuple[list[Task], int]:
+    """Some problems of a kind that has more, and how many draws they took."""
     return _drawn(keyed.source, number, lambda i: derive(seed, "exam", i) >> 23)
 
 
-def _drawn(source: Any, number: int, place: Any) -> list[Task]:
-    """The first `number` different problems on the way through the places."""
+def _drawn(source: Any, number: int, place: Any) -> tuple[list[Task], int]:
+    """The first `number` different problems on the way through the places, and how many draws they took."""
     drawn: dict[str, Task] = {}
-    for i in range(TIMES * number):
-        task = source.get("test", place(i))
+    draws = 0
+    while draws < TIMES * number and len(drawn) < number:
+        task = source.get("test", place(draws))
         drawn.setdefault(form_of(source, task), task)
-        if len(drawn) == number:
-            break
-    return list(drawn.values())
+        draws += 1
+    return list(drawn.values()), draws
 
 
 def form_of(source: Any, task: Task) -> str:

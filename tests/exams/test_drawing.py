@@ -5,6 +5,7 @@ import math
 import pytest
 
 import guerdon as gd
+from guerdon.core.part import part, state
 from guerdon.exams.drawing import draw_problems, form_of
 from guerdon.exams.statistics import Z95, even_mean
 from guerdon.exams.tries import with_interval
@@ -78,3 +79,24 @@ def test_points_of_a_run_at_which_an_exam_is_due():
     assert [options.tasks_at(point) for point in (START, "0.25", LATE, LAST)] == [200, 48, 200, 200]
     assert Options(eval_every=2).evaluation_at(4, 0.1, 0.2) == "step 4"
     assert Options().evaluation_at(4, 0.1, 0.2) == "" and Options().evaluation_at(10, 0.9, 1.0) == LAST
+
+
+@part
+class counted:
+    """So many problems; how often one was asked for."""
+
+    has: int = 200
+    drawn: int = state(default=0)
+
+    def size(self, split):
+        return None
+
+    def get(self, split, index):
+        self.drawn += 1
+        return gd.Task(str(index % self.has), "x")
+
+
+def test_a_kind_that_has_many_is_drawn_once():
+    many, few = counted(), counted(21)
+    assert len(draw_problems(many, 20, 0)) == 20 and many.drawn < 40
+    assert len(draw_problems(few, 30, 0)) == 21 and few.drawn == 2 * 8 * 30, "by chance, then from the first on"

@@ -85,6 +85,11 @@ class RunJob:
         return self.folder.parent / ".inner" / fingerprint([*self._kin, self.arm.options.keeping])
 
     @property
+    def shares(self) -> Path | None:
+        """The folder of what it has in common with others, for which they wait while one makes it."""
+        return self.inner or self.starts
+
+    @functools.cached_property
     def starts(self) -> Path | None:
         """Where the exams before the first step are kept: runs of one code and seed sit those once that are the same."""
         return None if self.alone else self.folder.parent / ".starts" / fingerprint(self._kin)
@@ -258,12 +263,12 @@ def _ready(queue: list[RunJob], under_way: Collection[RunJob], full: Collection[
 
 
 def _apart(jobs: Iterable[RunJob], under_way: Iterable[RunJob]) -> list[RunJob]:
-    """Those first that share no runs with one that is under way or before them: the others would wait for it."""
-    busy = {job.inner for job in under_way if job.inner}
+    """Those first that share no runs and no exam with one that is under way or before them: the others would wait for it."""
+    busy = {job.shares for job in under_way if job.shares}
     first, later = list[RunJob](), list[RunJob]()
     for job in jobs:
-        (later if job.inner in busy else first).append(job)
-        busy |= {job.inner} if job.inner else set()
+        (later if job.shares in busy else first).append(job)
+        busy |= {job.shares} - {None}
     return first + later
 
 

@@ -22,6 +22,7 @@ Checker = Literal["sandbox", "plain"]
 Test = Sequence[Any]  # arguments, and what they should give
 LIMITS = Limits(cpu=1.0, wall=20.0)
 ENTRY = "f"
+KNOWN = 4096  # programs whose answers are remembered
 LONGEST = 10_000  # elements, letters and bits of what is taken as an answer
 CALLS = """
 
@@ -44,6 +45,8 @@ def answers_to_all_calls(calls):
         answers.append([])
     return answers
 """.replace("LONGEST", str(LONGEST))
+
+_known: dict[tuple[str, str], list[Any]] = {}  # what programs that need no box gave, by program and calls
 
 
 def function_of(completion: str) -> str:
@@ -69,6 +72,8 @@ def all_passed_now(program: str, tests: Sequence[Test], checker: Checker = "sand
     False
     """
     if checker == "plain":
+        if (known := _known.get(_key(program, tests))) is not None:
+            return all(right_ones(known, tests))
         try:
             answers = calls_plainly(program, ENTRY, [test[0] for test in tests])
             return all(answer == [test[1]] for answer, test in zip(answers, tests, strict=True))
@@ -115,13 +120,24 @@ def _heard(ran: Ran, count: int) -> list[Any]:
 
 
 def _plainly(program: str, tests: Sequence[Test]) -> list[Any] | None:
-    """The same without a box; None where that cannot be."""
-    try:
-        return called_plainly(program, ENTRY, [test[0] for test in tests])
-    except Unsupported:
-        return None
-    except Endless:
-        return [[]] * len(tests)
+    """The same without a box; None where that cannot be. What is asked again, as a reward and as the truth, is known."""
+    key = _key(program, tests)
+    if key not in _known:
+        try:
+            answers = called_plainly(program, ENTRY, [test[0] for test in tests])
+        except Unsupported:
+            return None
+        except Endless:
+            answers = [[]] * len(tests)
+        if len(_known) >= KNOWN:
+            _known.clear()
+        _known[key] = answers
+        return answers
+    return _known[key]
+
+
+def _key(program: str, tests: Sequence[Test]) -> tuple[str, str]:
+    return program, repr([test[0] for test in tests])
 
 
 def right_ones(answers: Sequence[Any], tests: Sequence[Test]) -> list[bool]:

@@ -14,6 +14,7 @@ from scheduling import mostly_slow
 import guerdon as gd
 from guerdon.sandbox.ran_program import broken
 from guerdon.sandbox.sandbox_pool import SandboxPool
+from guerdon.tasks.code import function_checks
 from guerdon.tasks.code.function_checks import passed_later, passed_now
 from guerdon.tasks.code.function_compositions import OPERATIONS, Composition, behaviour, composition_of
 from guerdon.tasks.code.function_operations import Step
@@ -203,3 +204,17 @@ def test_what_the_page_shows_is_what_comes_of_it():
     tests = [line.removeprefix("f(").split(") == ") for line in shown.splitlines()[1:]]
     composition = composed("divisors", ("remainder", 3), ("first_few", 4), ("last", None))
     assert [composition.run([int(given)]) for given, _ in tests] == [int(gives) for _, gives in tests] == [2, 0]
+
+
+def test_a_program_that_needs_no_box_is_evaluated_once_for_its_reward_and_the_truth(monkeypatch):
+    evaluated = []
+    for name in ("called_plainly", "calls_plainly"):
+        plain = getattr(function_checks, name)
+        monkeypatch.setattr(function_checks, name, lambda *given, plain=plain: evaluated.append(given) or plain(*given))
+    family = gd.tasks.functions(level=3, checker="plain")
+    task, other = family.get("train", 1), family.get("train", 2)
+    program = family.solution(task) + "# of this test alone"
+    assert asyncio.run(family.passed_later(task, program)) == family.passed(task, program) == [True] * 12
+    assert family.check(task, program) == 1.0 and len(evaluated) == 1
+    assert family.check(other, program) == 0.0 and len(evaluated) == 2, "other tests ask for other calls"
+    assert family.check(task, program.replace("return", "return 0 and")) == 0.0 and len(evaluated) == 3
