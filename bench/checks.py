@@ -24,7 +24,7 @@ from rich.console import Console
 from rich.table import Table
 
 import guerdon as gd
-from guerdon.engine.batching import SamplingQueue
+from guerdon.engine.continuous import Continuous
 from guerdon.engine.player import Player
 from guerdon.rewards.stage.score_stages import verified
 from guerdon.sandbox import shared_sandbox
@@ -53,9 +53,9 @@ class Watched:
 def watched(way: str) -> Iterator[Watched]:
     """Note what steps take in the middle of this; checks go one by one where that is the way."""
     found, pool = Watched(way), shared_sandbox()
-    sample, play, check = SamplingQueue.step, Player.played, verified.__call__
+    sample, play, check = Continuous.go_on, Player.played, verified.__call__
 
-    def sampled(queue: SamplingQueue) -> Any:
+    def sampled(queue: Continuous) -> Any:
         try:
             return sample(queue)
         finally:
@@ -75,7 +75,7 @@ def watched(way: str) -> Iterator[Watched]:
         return batch
 
     patches: list[Any] = [
-        mock.patch.object(SamplingQueue, "step", sampled),
+        mock.patch.object(Continuous, "go_on", sampled),
         mock.patch.object(Player, "played", played),
         mock.patch.object(verified, "__call__", checked),
     ]

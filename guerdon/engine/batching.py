@@ -19,6 +19,7 @@ from guerdon.engine.sampler import Sampler, open_sampler
 from guerdon.models.probing import Item, probe
 
 T = TypeVar("T")
+TURNS = 16  # of the event loop between two rounds of sampling
 
 
 class EngineFault(Exception):
@@ -166,6 +167,13 @@ class Batcher(abc.ABC):
         return bool(sampling or reading)
 
 
+async def let_others_on() -> None:
+    """Turns of the event loop, enough for what was just told to reach the workers and boxes that it is for: they work while
+    the next tokens are sampled. With one turn a question would wait for ten rounds of sampling."""
+    for _ in range(TURNS):
+        await asyncio.sleep(0)
+
+
 class LoopBatcher(Batcher):
     """For episodes that are tasks of an event loop: turn by turn while anyone waits, and all who are ready ask before."""
 
@@ -181,7 +189,7 @@ class LoopBatcher(Batcher):
     async def _work(self) -> None:
         await asyncio.sleep(0)
         while self.turn():
-            await asyncio.sleep(0)
+            await let_others_on()
 
 
 class Answer(Generic[T]):

@@ -25,7 +25,7 @@ from guerdon.core.one_turn import OneTurn, TriedAsk, Tries
 from guerdon.core.play import Env, role_of_one_turn
 from guerdon.core.seeds import Place
 from guerdon.core.task import Ask, Sampling
-from guerdon.engine.batching import fault
+from guerdon.engine.batching import fault, let_others_on
 from guerdon.engine.continuous import Continuous
 from guerdon.engine.transcripts import TranscriptRow
 from guerdon.models.language_model import lm
@@ -100,7 +100,7 @@ class Columns:
             ended.update(zip([row.ticket for row in over], episodes, strict=True))
             if episodes:
                 hearing += [asyncio.ensure_future(listen(episodes)) for listen in listeners]
-            await asyncio.sleep(0)
+            await let_others_on()
         await asyncio.gather(*hearing)
         every = tuple(ended[e] for e in range(len(rows)))
         told = [(episode.segments[0].text, episode.segments[0].end) for episode in every]

@@ -193,6 +193,25 @@ def test_tries_that_end_together_are_told_together_and_before_the_last_has_ended
     assert told[0][0] < told[-1][0]
 
 
+@pytest.mark.parametrize("env", [single_turn(), in_its_own_words()], ids=["columns", "words"])
+def test_what_is_told_gets_on_its_way_before_the_next_tokens(model, env):
+    """A question comes to a box by a dozen turns of the event loop: it must not wait for a dozen rounds of sampling."""
+    rounds, asked = [], []
+
+    async def listener(episodes):
+        for _ in range(12):
+            await asyncio.sleep(0)
+        asked.append(len(rounds))
+
+    go_on = Continuous.go_on
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Continuous, "go_on", lambda self: rounds.append(1) or go_on(self))
+        brief, long = Sampling(max_tokens=1), Sampling(temperature=0.0, max_tokens=40)
+        asks = [ASKS[0].but(sampling=brief), ASKS[1].but(sampling=long)]
+        player(model, env, ended=[listener]).played(asks)
+    assert asked[0] <= 3 < len(rounds)
+
+
 def test_a_listener_that_breaks_stops_the_playing_and_one_inside_of_an_event_loop_is_told(model):
     async def breaks(episodes):
         raise ZeroDivisionError("it cannot hear")

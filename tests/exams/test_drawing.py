@@ -99,4 +99,6 @@ class counted:
 def test_a_kind_that_has_many_is_drawn_once():
     many, few = counted(), counted(21)
     assert len(draw_problems(many, 20, 0)) == 20 and many.drawn < 40
-    assert len(draw_problems(few, 30, 0)) == 21 and few.drawn == 1 + 2 * 8 * 30, "its kind, by chance, from the first on"
+    assert len(draw_problems(few, 30, 0)) == 21 and few.drawn == 1 + 2 * 8 * 30, (
+        "its kind, by chance, from the first on"
+    )
