@@ -1,6 +1,6 @@
 """Where the time of a step and of a whole run goes: `python -m bench.where --size 135M`. LoRA for 8B, else all weights.
 
-A model with random weights of that size, GRPO with a cheap reward, a checkpoint after every step, no exams. Each moment counts
+A model with random weights of that size, GRPO with a cheap reward, a checkpoint after every step unless told, no exams. Each moment counts
 for the innermost phase that it falls in; on a GPU a phase waits for what it asked for, so steps are slower than they are alone.
 `saving` is what the training waits for; the rest of it is done beside. Left out: other libraries (`grpo_step.py`).
 """
@@ -68,7 +68,7 @@ class Phases:
         setattr(owner, name, timed)
 
 
-def run(folder: Path, asked: argparse.Namespace) -> dict[str, Any]:
+def run(folder: Path, model: Path, asked: argparse.Namespace) -> dict[str, Any]:
     phases = Phases()
     with phases(BEFORE + "imports"):
         import guerdon as gd
@@ -109,12 +109,12 @@ def run(folder: Path, asked: argparse.Namespace) -> dict[str, Any]:
     settings |= {"sampling.max_tokens": config.new_tokens, "prompts": config.prompts, "tries": config.tries}
     problems = {"path": rows, "answer": "none"}
     trained = gd.train(
-        "grpo", data=problems, model=str(folder / "model"), reward=digit_share, steps=asked.steps, out=folder / "run",
+        "grpo", data=problems, model=str(model), reward=digit_share, steps=asked.steps, out=folder / "run",
         options=options, settings=settings, progress=False,
     )  # fmt: skip
     phases.turn("end")
     sizes = {path: path.stat().st_size for path in trained.path.rglob("*") if path.is_file()}
-    weights = [*(folder / "model").glob("*.safetensors")]
+    weights = [*model.glob("*.safetensors")]
     adapters = [size for path, size in sizes.items() if path.name == "adapter_model.safetensors"]
     return {
         "phases": dict(phases.seconds), "steps": [dict(step) for step in phases.steps], "folder": sum(sizes.values()),
@@ -160,6 +160,7 @@ def show(seen: dict[str, Any]) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--size", choices=SHAPES, default="135M")
+    parser.add_argument("--model", default="", help="a folder of `bench.random_model`  [default: made anew]")
     parser.add_argument("--lora", action="store_true", help="train an adapter, whatever the size")
     parser.add_argument("--steps", type=int, default=4)
     parser.add_argument("--prompts", type=int, default=16)
@@ -170,10 +171,12 @@ def main() -> None:
     parser.add_argument("--out", help="a JSON file for everything that was measured")
     asked = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        words = [sys.executable, "-m", "bench.random_model", f"{folder}/model", "--size", asked.size]
-        subprocess.run(words, check=True, capture_output=True)
-        evict(Path(folder))
-        seen = run(Path(folder), asked)
+        model = Path(asked.model or f"{folder}/model")
+        if not model.exists():
+            words = [sys.executable, "-m", "bench.random_model", str(model), "--size", asked.size]
+            subprocess.run(words, check=True, capture_output=True)
+        evict(model)
+        seen = run(Path(folder), model, asked)
     show(seen)
     if asked.out:
         Path(asked.out).write_text(json.dumps(seen, indent=1) + "\n")
