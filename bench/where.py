@@ -1,8 +1,9 @@
 """Where the time of a step and of a whole run goes: `python -m bench.where --size 135M`. LoRA for 8B, else all weights.
 
-A model with random weights of that size, GRPO with a cheap reward, a checkpoint after every step unless told, no exams. Each moment counts
-for the innermost phase that it falls in; on a GPU a phase waits for what it asked for, so steps are slower than they are alone.
-`saving` is what the training waits for; the rest of it is done beside. Left out: other libraries (`grpo_step.py`).
+A model with random weights of that size, GRPO with a cheap reward, a checkpoint after every step unless told, no exams. Each
+moment counts for the innermost phase that it falls in; on a GPU a phase waits for what it asked for, so steps are slower than
+they are alone. `saving` is what the training waits for; the rest of it is done beside. The system has forgotten the weights'
+files before they are read. Left out: other libraries (`grpo_step.py`).
 """
 
 from __future__ import annotations
