@@ -37,6 +37,7 @@ def test_it_trains_and_opens_one_kind_after_the_other(cli: Cli, tmp_path: Path) 
     assert "draws/successor:3" not in steps[0] and steps[-1]["draws/successor:3"] == 2
 
 
+@pytest.mark.slow
 def test_a_quick_look_gives_a_page(cli: Cli, tmp_path: Path) -> None:
     small = ["--task", "successor:1-2", "--model", "tabular", "--budget", "6000", "--jobs", "1"]
     result = cli("prove", str(EXAMPLE), "--quick", *small)

@@ -360,6 +360,7 @@ def test_bytes_of_a_trained_model(cli: Cli, run: Path, tried: Tried) -> None:
 # --- proofs, studies, judges --------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_no_verdict_from_a_damaged_run(tmp_path: Path, tried: Tried) -> None:
     """A bit of a run that a proof reads flipped (last evaluation, end, run.json), or its last evaluation lost: it is made
     again."""

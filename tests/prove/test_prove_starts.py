@@ -57,7 +57,8 @@ def guided(base: Recipe, *, lr: float = 0.003, pull: float = 5.0) -> Recipe:
 '''
 
 
-@pytest.mark.parametrize("jobs", [1, pytest.param(2, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("jobs", [1, 2])
 def test_a_start_prepares_a_model_by_its_name(mine: str, tmp_path: Path, jobs: int) -> None:
     Path(mine).write_text(HELPED)
     told: list[str] = []
