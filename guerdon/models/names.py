@@ -92,7 +92,7 @@ def _fill(layer: Layer, tensors: Mapping[str, Tensor], config: DecoderConfig) ->
     with torch.no_grad():
         for name, tensor in layer.named_parameters(recurse=False):
             parts = parts_of(name, config)
-            places = tensor.split([width for _, width in parts], dim=-1) if len(parts) > 1 else [tensor]
+            places = torch.split(tensor, [width for _, width in parts], dim=-1) if len(parts) > 1 else [tensor]
             for (part, _), place in zip(parts, places, strict=True):
                 piece = tensors[f"model.layers.{layer.number}.{part}"]
                 place.copy_(piece.t() if piece.ndim == 2 else piece)

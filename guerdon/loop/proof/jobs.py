@@ -268,7 +268,7 @@ def _apart(jobs: Iterable[RunJob], under_way: Iterable[RunJob]) -> list[RunJob]:
     first, later = list[RunJob](), list[RunJob]()
     for job in jobs:
         (later if job.shares in busy else first).append(job)
-        busy |= {job.shares} - {None}
+        busy |= {job.shares} if job.shares else set()
     return first + later
 
 
