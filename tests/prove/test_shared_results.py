@@ -51,17 +51,14 @@ def came_to(arm: Any, path: Path, inner: Path | None, seed: int) -> Any:
 
 
 def is_same_together_and_alone(name: str, tmp_path: Path) -> list[Any]:
-    """What each arm that is a study comes to: the same by itself and beside the others."""
+    """What each arm that is a study comes to: the same by itself and beside the others. One of several claims counts once."""
+    trials = trials_of(name, find_recipe(name), How())
+    arms = {arm.key(0): arm for trial in trials for arm in trial.arms.values() if arm.is_study}
     results = []
-    for number, trial in enumerate(trials_of(name, find_recipe(name), How())):
-        for role, arm in trial.arms.items():
-            if arm.is_study:
-                alone = came_to(arm, tmp_path / f"{number} {role} alone", None, 0)
-                assert came_to(arm, tmp_path / f"{number} {role} shared", tmp_path / "inner", 0) == alone, (
-                    number,
-                    role,
-                )
-                results.append(alone)
+    for key, arm in arms.items():
+        alone = came_to(arm, tmp_path / f"{key} alone", None, 0)
+        assert came_to(arm, tmp_path / f"{key} shared", tmp_path / "inner", 0) == alone, arm.what
+        results.append(alone)
     return results
 
 
