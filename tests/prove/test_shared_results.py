@@ -5,7 +5,9 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import re
 import sys
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -30,14 +32,28 @@ from guerdon.store.folder import RunFolder
 from guerdon.store.run import Run
 
 SMALL = {  # where a recipe has more: what is shared is the same, and made in seconds
-    "answers": 4, "clients": 4, "each": 8, "exam_tasks": 8, "lessons": 64, "max_tokens": 32, "pairs": 30, "pool": 3,
+    "answers": 4, "clients": 4, "each": 8, "exam_tasks": 8, "lessons": 64, "max_tokens": 16, "pairs": 30, "pool": 3,
     "problems": 8, "prompts": 4, "rounds": 2, "samples": 1000, "states": 8, "tasks": 8, "tries": 16, "updates": 20,
     "worlds": 6,
 }  # fmt: skip
 
 
+@functools.cache
+def of_one_layer(name: str) -> str:
+    """A shipped model with its first layer alone: what it says counts for nothing here."""
+    model, folder = gd.models.load(name), Path(tempfile.mkdtemp()) / name
+    net: Any = model.weights
+    net.config, net.layers = dataclasses.replace(net.config, layers=1), net.layers[:1]
+    gd.models.save(model, folder)
+    return str(folder)
+
+
 def came_to(arm: Any, path: Path, inner: Path | None, seed: int) -> Any:
     """A study's result, with runs of two steps; they lie in `inner` where they are shared."""
+    asked = arm.request
+    model = of_one_layer(asked.model) if asked.model and isinstance(asked.model, str) else asked.model
+    task = re.sub(r"@\d+$", "@16", asked.task) if isinstance(asked.task, str) else asked.task
+    arm = dataclasses.replace(arm, request=dataclasses.replace(asked, model=model, task=task))
     knobs = {**find_recipe(arm.request.recipe).knobs(), **arm.request.settings}
     small = {name: str(most) for name, most in SMALL.items() if float(knobs.get(name, 0)) > most}
     settings = {**arm.request.settings, **small}
