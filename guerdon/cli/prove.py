@@ -7,7 +7,6 @@ import time
 from collections.abc import Mapping
 from contextlib import ExitStack
 from pathlib import Path
-from statistics import fmean
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -19,6 +18,8 @@ from guerdon.cli.output import Output
 from guerdon.cli.progress import clock
 from guerdon.cli.streams import live
 from guerdon.core.errors import CtrlC, RunStopped, UserError, unknown
+from guerdon.store.evidence import SHIPPED
+from guerdon.store.evidence_brief import brief
 from guerdon.store.evidence_words import (
     badge,
     better_by,
@@ -30,6 +31,7 @@ from guerdon.store.evidence_words import (
     signed,
     unfinished,
 )  # fmt: skip
+from guerdon.store.packed_evidence import missing_records
 
 if TYPE_CHECKING:
     from guerdon.loop.proof.jobs import RunJob
@@ -110,6 +112,8 @@ def prove(
         return _calibrate(output, how)
     from guerdon.loop.proof.proving import prove as run
 
+    if missing := missing_records(SHIPPED, *chosen):
+        output.say(f"note: {missing}")
     with Tally(output.console) as tally:
         proofs = _until_interrupted(lambda: run(chosen, how, tally))
     for evidence in proofs if not as_json else ():
@@ -265,6 +269,7 @@ class _Interrupted(UserError):
 
 def _tell(output: Output, proof: dict[str, Any], how: How) -> None:
     """What a page says, in a few lines."""
+    proof = brief(proof)
     name = file_name(proof["recipe"], proof.get("student", ""))
     for claim in proof["claims"]:
         output.say()
@@ -304,10 +309,9 @@ def claim_lines(claim: Mapping[str, Any]) -> list[str]:
 
 def _arm_line(claim: Mapping[str, Any], name: str) -> str:
     arm = claim["arms"][name]
-    score = fmean(run["score"] for run in arm["runs"])
     default = claim["rates"].get(name, {}).get("default", arm["lr"])
     rate = "" if arm["lr"] == default else f", learning rate {arm['lr']:g} (default {default:g})"
-    return f"{plain(score, claim['claim']['effect'])}  {arm['what']}{rate}"
+    return f"{plain(arm['score'], claim['claim']['effect'])}  {arm['what']}{rate}"
 
 
 class Tally:

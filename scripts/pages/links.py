@@ -11,6 +11,7 @@ import re
 from pathlib import Path
 from posixpath import normpath, relpath
 
+from guerdon.store.evidence import VERDICTS
 from pages.discover import ROOT
 from pages.methods import EVIDENCE
 
@@ -41,9 +42,12 @@ def of_site(text: str, place: str) -> str:
     def put(match: re.Match[str]) -> str:
         if match["code"]:
             return match[0]
-        target = site_target(match["target"], home)
-        inside = match["target"] if target is None else relpath(target, Path(place).parent.as_posix() or ".")
-        return f"{match['open']}{inside}{match['anchor'] or ''})"
+        name, anchor = match["target"], match["anchor"] or ""
+        if name.endswith(VERDICTS) and anchor:  # those of a recipe are a page of the site
+            name, anchor = name.removesuffix(VERDICTS) + f"{anchor[1:]}.json", ""
+        target = site_target(name, home)
+        inside = name if target is None else relpath(target, Path(place).parent.as_posix() or ".")
+        return f"{match['open']}{inside}{anchor})"
 
     return LINK.sub(put, text)
 
@@ -56,7 +60,7 @@ def site_target(target: str, home: str) -> str | None:
     shown = {file: place for place, file in BORROWED.items()}
     if path in shown:
         return shown[path]
-    if path == SHIPPED:
+    if path in (SHIPPED, f"{SHIPPED}/{VERDICTS}"):
         return f"{EVIDENCE}/all.md"
     if path.startswith(f"{SHIPPED}/"):
         name = Path(path)
