@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ from guerdon.loop.proof import proving
 from guerdon.loop.proof.known import Known
 from guerdon.loop.proof.proving import How
 from guerdon.store import evidence
-from guerdon.store.checksums import sealed
+from guerdon.store.checksums import KEY, sealed
 from guerdon.store.evidence_brief import brief
 from guerdon.store.evidence_words import runs_of
 from guerdon.store.packed_evidence import missing_records, packed
@@ -176,3 +177,26 @@ def test_runs_of_other_verdicts_and_damaged_files_are_refused(folder, plain):
     )
     with pytest.raises(Damaged, match="do not make mine as it was written"):
         evidence.read(folder, "mine")
+
+
+# --- the package's own --------------------------------------------------------------------------------------------
+
+
+def test_all_of_the_packages_evidence_comes_back_from_its_files():
+    """Each with the checksum that it was sealed with when it was written."""
+    assert missing_records(evidence.SHIPPED, *evidence.marks(evidence.SHIPPED)) == ""
+    for name in evidence.marks(evidence.SHIPPED):
+        proof = evidence.read(evidence.SHIPPED, name)
+        assert brief(proof) == packed(evidence.SHIPPED)[name]
+
+
+def test_the_package_ships_verdicts_and_no_runs():
+    shipped = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]["package-data"]["guerdon"]
+    assert {each for each in shipped if each.startswith("evidence/")} == {
+        f"evidence/{evidence.VERDICTS}",
+        f"evidence/{evidence.REGISTER}",
+    }
+    assert sorted(path.name for path in evidence.SHIPPED.glob("*.json")) == [evidence.REGISTER, evidence.VERDICTS]
+    claims = sum(len(proof["claims"]) for proof in evidence.verdicts(evidence.SHIPPED).values())
+    assert (evidence.SHIPPED / evidence.VERDICTS).stat().st_size < 8_000 * claims
+    assert KEY in json.loads((evidence.SHIPPED / evidence.VERDICTS).read_text())
