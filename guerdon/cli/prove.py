@@ -18,7 +18,6 @@ from guerdon.cli.output import Output
 from guerdon.cli.progress import clock
 from guerdon.cli.streams import live
 from guerdon.core.errors import CtrlC, RunStopped, UserError, unknown
-from guerdon.store.evidence import SHIPPED
 from guerdon.store.evidence_brief import brief
 from guerdon.store.evidence_words import (
     badge,
@@ -31,7 +30,6 @@ from guerdon.store.evidence_words import (
     signed,
     unfinished,
 )  # fmt: skip
-from guerdon.store.packed_evidence import missing_records
 
 if TYPE_CHECKING:
     from guerdon.loop.proof.jobs import RunJob
@@ -112,14 +110,22 @@ def prove(
         return _calibrate(output, how)
     from guerdon.loop.proof.proving import prove as run
 
-    if missing := missing_records(SHIPPED, *chosen):
-        output.say(f"note: {missing}")
+    _tell_missing(output, chosen)
     with Tally(output.console) as tally:
         proofs = _until_interrupted(lambda: run(chosen, how, tally))
     for evidence in proofs if not as_json else ():
         _tell(output, evidence, how)
     output.finish({"evidence": proofs})
     return 0
+
+
+def _tell_missing(output: Output, names: list[str]) -> None:
+    """A line for who has the package without the runs of its evidence: those of recipes that he proves are made here."""
+    from guerdon.store import evidence
+    from guerdon.store.packed_evidence import missing_records
+
+    if missing := missing_records(evidence.SHIPPED, *names):
+        output.say(f"note: {missing}")
 
 
 def _choose(names: list[str], family: str | None, every: bool, calibrate: bool) -> list[str]:

@@ -13,6 +13,8 @@ from planted import claim_of, prove_planted, write_recipes
 
 import guerdon
 from guerdon.cli.main import main
+from guerdon.cli.output import Output
+from guerdon.cli.prove import _tell_missing
 from guerdon.core.errors import UserError
 from guerdon.core.manifest import Damaged
 from guerdon.loop.proof import proving
@@ -155,6 +157,8 @@ def test_who_has_no_runs_is_told_where_they_are_and_still_sees_verdicts(folder, 
     assert main(["show", recipes, "--json"]) == 0
     told = json.loads(capsys.readouterr().out)["evidence"]
     assert told["without_runs"] == line and "runs" not in told["claims"][0]["arms"]["method"]
+    _tell_missing(Output(as_json=False), ["mine"])
+    assert capsys.readouterr().out == f"note: {line}\n"
     assert main(["prove", recipes, "--sample", "--out", "evidence"]) == 2
     assert capsys.readouterr().err.strip().endswith(line)
 
