@@ -52,7 +52,7 @@ def evidence_files() -> dict[str, Path]:
 def numbers() -> dict[str, str]:
     """Every seed's curve, beside the page that names it: each proof with its runs."""
     every = evidence.read_all(evidence.SHIPPED)
-    return {f"{EVIDENCE}/{name}.json": json.dumps(proof, indent=1) for name, proof in every.items()}
+    return {f"{EVIDENCE}/{name}.json": json.dumps(proof) for name, proof in every.items()}
 
 
 def navigation() -> list[Any]:
