@@ -23,6 +23,7 @@ BORROWED = {  # pages of the site that are files of the repository, as they stan
     "sprig-1.md": "guerdon/models/sprig/sprig-1/MODEL_CARD.md",
 }
 SHIPPED = "guerdon/evidence"
+ALL_VERDICTS = f"{EVIDENCE}/all.md"
 LINK = re.compile(r"(?P<code>```.*?```|`[^`\n]*`)|(?P<open>\]\()(?P<target>[^)\s#]+)(?P<anchor>#[^)\s]*)?\)", re.DOTALL)
 
 
@@ -42,11 +43,10 @@ def of_site(text: str, place: str) -> str:
     def put(match: re.Match[str]) -> str:
         if match["code"]:
             return match[0]
-        name, anchor = match["target"], match["anchor"] or ""
-        if name.endswith(VERDICTS) and anchor:  # those of a recipe are a page of the site
-            name, anchor = name.removesuffix(VERDICTS) + f"{anchor[1:]}.json", ""
-        target = site_target(name, home)
-        inside = name if target is None else relpath(target, Path(place).parent.as_posix() or ".")
+        target, anchor = site_target(match["target"], home), match["anchor"] or ""
+        if target == ALL_VERDICTS and anchor:  # those of a recipe are a page of their own
+            target, anchor = f"{EVIDENCE}/{anchor[1:]}.md", ""
+        inside = match["target"] if target is None else relpath(target, Path(place).parent.as_posix() or ".")
         return f"{match['open']}{inside}{anchor})"
 
     return LINK.sub(put, text)
@@ -61,10 +61,9 @@ def site_target(target: str, home: str) -> str | None:
     if path in shown:
         return shown[path]
     if path in (SHIPPED, f"{SHIPPED}/{VERDICTS}"):
-        return f"{EVIDENCE}/all.md"
+        return ALL_VERDICTS
     if path.startswith(f"{SHIPPED}/"):
-        name = Path(path)
-        return f"{EVIDENCE}/{name.stem}.md" if name.suffix == ".json" else f"{EVIDENCE}/{name.name}"
+        return f"{EVIDENCE}/{Path(path).name}" if (ROOT / path).is_file() else None
     if path.startswith("docs/"):  # a notebook is a page too
         return path.removeprefix("docs/").replace(".ipynb", ".md")
     return source_place(path) if (ROOT / path).exists() else None
