@@ -1,7 +1,7 @@
 """How well every process reward that has evidence judges lines, and what a policy could farm of it: a table.
 
-`python -m bench.judged_rewards` reads guerdon/evidence and runs nothing: the numbers are those of the exam `steps` at the end
-of the runs of methods and of what they are held against, their mean over seeds.
+`python -m bench.judged_rewards` reads guerdon/evidence and records/ and runs nothing: the numbers are those of the exam `steps`
+at the end of the runs of methods and of what they are held against, their mean over seeds.
 """
 
 from __future__ import annotations

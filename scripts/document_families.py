@@ -1,7 +1,7 @@
 """Puts what was measured into the pages of docs/evidence, between the words that people wrote there.
 
 A page has a place for every recipe of its family, `<!-- evidence: NAME -->` to `<!-- end -->`; what stands between is written
-anew from `guerdon/evidence/NAME.json`. So is the count of verdicts, `<!-- verdicts -->` to `<!-- end -->`.
+anew from `guerdon/evidence/verdicts.json`. So is the count of verdicts, `<!-- verdicts -->` to `<!-- end -->`.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from statistics import fmean
 from typing import Any
 
 from guerdon.store import evidence
@@ -69,17 +68,16 @@ def told(proof: Mapping[str, Any], others: Sequence[Mapping[str, Any]] = ()) -> 
             f"![{name}: curves and paired differences]({FILES}/{name}{f'-{i + 1}' if i else ''}.svg)",
         ]
     paper = proof["paper"].removeprefix("arXiv:")
-    links = f"[arms, costs and every seed]({FILES}/{name}.json) · [the paper](https://arxiv.org/abs/{paper})"
+    links = (
+        f"[arms, costs and every seed]({FILES}/{evidence.VERDICTS}#{name}) · [the paper](https://arxiv.org/abs/{paper})"
+    )
     return "\n\n".join([*parts, f"`{proof['command']}` · {links}"])
 
 
 def numbers(claim: Mapping[str, Any]) -> str:
     """The difference and the scores of all arms; of a cheaper method also what it must keep."""
     said, gap, kept = claim["claim"], claim["against"]["baseline"], claim.get("quality")
-    scores = ", ".join(
-        f"{name} {plain(fmean(run['score'] for run in arm['runs']), said['effect'])}"
-        for name, arm in claim["arms"].items()
-    )
+    scores = ", ".join(f"{name} {plain(arm['score'], said['effect'])}" for name, arm in claim["arms"].items())
     told = [
         f"{better_by(gap).capitalize()} over {len(gap['differences'])} seeds, where {said['effect']:g} counts.",
         f"{said['metric'].capitalize()}: {scores}.",
@@ -108,7 +106,7 @@ def counted(every: Mapping[str, Mapping[str, Any]]) -> str:
 
 def pages() -> dict[Path, str]:
     """Every page as it should be."""
-    every = evidence.read_all(evidence.SHIPPED)
+    every = evidence.verdicts(evidence.SHIPPED)
     renewed_pages = {}
     for path in sorted(PAGES.glob("*.md")):
         family = {name: proof for name, proof in every.items() if proof["family"] == path.stem}

@@ -42,7 +42,7 @@ def on_files(files: Files, config: Any) -> Files:
         log.warning(complaint)
     borrowed = {place: (ROOT / file).read_text() for place, file in links.BORROWED.items()}
     made = {**borrowed, **reference.reference_pages(), **methods.method_pages(), **links.source_pages()}
-    made |= notebooks.notebook_pages()
+    made |= {**notebooks.notebook_pages(), **methods.numbers()}
     for place, text in made.items():
         files.append(File.generated(config, place, content=text))
     for place, path in methods.evidence_files().items():

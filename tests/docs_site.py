@@ -24,4 +24,4 @@ def places() -> frozenset[str]:
     """Everything the site holds."""
     docs = ROOT / "docs"
     committed = [path.relative_to(docs).as_posix() for path in docs.rglob("*") if path.is_file()]
-    return frozenset([*committed, *made_pages(), *methods.evidence_files(), *links.BORROWED])
+    return frozenset([*committed, *made_pages(), *methods.evidence_files(), *methods.numbers(), *links.BORROWED])

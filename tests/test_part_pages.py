@@ -167,7 +167,8 @@ def test_links_of_the_repository_become_links_of_the_site():
         return links.of_site(f"[x]({target})", place)
 
     assert link("../README.md") == "[x](index.md)" and link("docs/credit.md#a", "index.md") == "[x](credit.md#a)"
-    assert link("../guerdon/evidence/dump.json") == "[x](evidence/recipes/dump.md)"
+    assert link("../guerdon/evidence/verdicts.json#dump") == "[x](evidence/recipes/dump.md)"
+    assert link("../guerdon/evidence/verdicts.json") == "[x](evidence/recipes/all.md)"
     assert link("../../guerdon/evidence/dump.svg", "evidence/curriculum.md") == "[x](recipes/dump.svg)"
     assert link("../tests/promises/test_kills.py", "promises.md") == "[x](source/tests/promises/test_kills.py.md)"
     assert link("https://x.y/z") == "[x](https://x.y/z)" and link("#here") == "[x](#here)"

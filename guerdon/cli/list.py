@@ -184,7 +184,7 @@ def _recipes(_: Path) -> list[dict[str, Any]]:
     from guerdon.store import evidence
     from guerdon.store.evidence_words import badge, others_of
 
-    every = evidence.read_all(evidence.SHIPPED)
+    every = evidence.verdicts(evidence.SHIPPED)
     verdicts = {
         name: [badge(claim, others_of(proof, every.values())) for claim in proof["claims"]]
         for name, proof in every.items()

@@ -7,7 +7,6 @@ import time
 from collections.abc import Mapping
 from contextlib import ExitStack
 from pathlib import Path
-from statistics import fmean
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -19,6 +18,7 @@ from guerdon.cli.output import Output
 from guerdon.cli.progress import clock
 from guerdon.cli.streams import live
 from guerdon.core.errors import CtrlC, RunStopped, UserError, unknown
+from guerdon.store.evidence_brief import brief
 from guerdon.store.evidence_words import (
     badge,
     better_by,
@@ -110,12 +110,22 @@ def prove(
         return _calibrate(output, how)
     from guerdon.loop.proof.proving import prove as run
 
+    _tell_missing(output, chosen)
     with Tally(output.console) as tally:
         proofs = _until_interrupted(lambda: run(chosen, how, tally))
     for evidence in proofs if not as_json else ():
         _tell(output, evidence, how)
     output.finish({"evidence": proofs})
     return 0
+
+
+def _tell_missing(output: Output, names: list[str]) -> None:
+    """A line for who has the package without the runs of its evidence: those of recipes that he proves are made here."""
+    from guerdon.store import evidence
+    from guerdon.store.packed_evidence import missing_records
+
+    if missing := missing_records(evidence.SHIPPED, *names):
+        output.say(f"note: {missing}")
 
 
 def _choose(names: list[str], family: str | None, every: bool, calibrate: bool) -> list[str]:
@@ -265,6 +275,7 @@ class _Interrupted(UserError):
 
 def _tell(output: Output, proof: dict[str, Any], how: How) -> None:
     """What a page says, in a few lines."""
+    proof = brief(proof)
     name = file_name(proof["recipe"], proof.get("student", ""))
     for claim in proof["claims"]:
         output.say()
@@ -304,10 +315,9 @@ def claim_lines(claim: Mapping[str, Any]) -> list[str]:
 
 def _arm_line(claim: Mapping[str, Any], name: str) -> str:
     arm = claim["arms"][name]
-    score = fmean(run["score"] for run in arm["runs"])
     default = claim["rates"].get(name, {}).get("default", arm["lr"])
     rate = "" if arm["lr"] == default else f", learning rate {arm['lr']:g} (default {default:g})"
-    return f"{plain(score, claim['claim']['effect'])}  {arm['what']}{rate}"
+    return f"{plain(arm['score'], claim['claim']['effect'])}  {arm['what']}{rate}"
 
 
 class Tally:

@@ -98,7 +98,7 @@ def _show_recipe(output: Output, name: str, slots: dict[str, str | None], settin
             "shown_for": {**{s: v for s, v in slots.items() if v is not None}, **filled},
             "parts": None if built is None else describe(built),
             "hash": None if built is None else built.hash,
-            "evidence": evidence_of(entry.name),
+            "evidence": evidence_of(entry.name, with_runs=True) if output.as_json else None,
         }
     )
 
@@ -109,16 +109,18 @@ def _usual(entry: RecipeEntry) -> dict[str, str]:
     return {**STAND_IN, **{slot: name for slot, name in claimed.items() if name}}
 
 
-def evidence_of(name: str) -> dict[str, Any] | None:
-    """What came of a recipe's claims: the evidence beside us, or that of the package. What is of the first edition does not
-    count."""
+def evidence_of(name: str, *, with_runs: bool = False) -> dict[str, Any] | None:
+    """What came of a recipe's claims: the evidence beside us, or that of the package; `with_runs` if they are there. What is
+    of the first edition does not count."""
     from guerdon.store import evidence
+    from guerdon.store.packed_evidence import missing_records
 
     for folder in (Path("evidence"), evidence.SHIPPED):
-        path = folder / f"{name}.json"
-        if path.is_file() and not evidence.is_of_first_edition(folder, name):
-            proof = evidence.read(folder, name)
-            return {**proof, "stale": evidence.stale(proof), "file": str(path)}
+        if evidence.has(folder, name) and not evidence.is_of_first_edition(folder, name):
+            missing = missing_records(folder, name)
+            proof = evidence.read(folder, name) if with_runs and not missing else evidence.verdict(folder, name)
+            told = {"stale": evidence.stale(proof), "file": str(evidence.file_of(folder, name))}
+            return {**proof, **told, **({"without_runs": missing} if missing else {})}
     return None
 
 

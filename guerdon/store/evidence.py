@@ -1,27 +1,31 @@
 """Evidence files: what came of a recipe's claims. Reading and listing them needs neither torch nor the runs.
 
-`NAME.json` is the truth; `NAME@STUDENT.json`, where another model took the place of the shipped one. The page and the figure
-beside it are made from it, whenever it is written.
-Those of the package's own recipes are in `guerdon/evidence`, without pages: the docs site makes them.
+A *proof* is all that is known, with every run; its *verdict* is what is shown of it (`store/evidence_brief.py`). In a folder of
+one's own each proof is a file: `NAME.json`; `NAME@STUDENT.json`, where another model took the place of the shipped one. In the
+package all verdicts are one file, and the runs are not installed (`store/packed_evidence.py`); a `NAME.json` that is put there
+counts too, and the next proof that is written packs it.
+Pages and figures are made from verdicts, whenever a proof is written.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
 from guerdon.core.errors import UserError
 from guerdon.core.manifest import Damaged
 from guerdon.store.checksums import KEY, is_whole, sealed
+from guerdon.store.evidence_brief import brief
 from guerdon.store.evidence_figure import figure
 from guerdon.store.evidence_index import index
 from guerdon.store.evidence_page import page
 from guerdon.store.evidence_words import file_name, others_of
 from guerdon.store.identity import Code, named
 from guerdon.store.identity import changed as changed_units
+from guerdon.store.packed_evidence import RECORDS, VERDICTS, digest_of, pack, packed, read_packed, records_of
 from guerdon.store.whole_files import write_readable_json, write_text
 
 FIRST, FORMAT = 1, 2  # of the first edition, and of this one
@@ -32,7 +36,55 @@ SHIPPED = Path(__file__).resolve().parent.parent / "evidence"  # of the package'
 
 
 def read(folder: Path, name: str) -> dict[str, Any]:
-    path = folder / f"{name}.json"
+    """A proof with every run."""
+    return read_packed(folder, name) if _is_packed(folder, name) else _read_plain(folder, name)
+
+
+def read_all(folder: Path, but: Collection[str] = ()) -> dict[str, dict[str, Any]]:
+    """Every recipe's proof in a folder, by name, `but` for some; without what is of the first edition."""
+    return {name: read(folder, name) for name in _names(folder) if name not in but}
+
+
+def verdict(folder: Path, name: str) -> dict[str, Any]:
+    """What is shown of a proof. Needs no runs, where a folder has a `verdicts.json`."""
+    return packed(folder)[name] if _is_packed(folder, name) else brief(_read_plain(folder, name))
+
+
+def verdicts(folder: Path) -> dict[str, dict[str, Any]]:
+    """What is shown of every recipe's proof in a folder, by name; without what is of the first edition."""
+    return {name: verdict(folder, name) for name in _names(folder)}
+
+
+def has(folder: Path, name: str) -> bool:
+    """Whether a folder has a proof of this name, of whatever edition."""
+    return _plain(folder, name).is_file() or name in packed(folder).proofs
+
+
+def file_of(folder: Path, name: str) -> Path:
+    """The file of a folder that tells what came of a proof."""
+    return folder / VERDICTS if _is_packed(folder, name) else _plain(folder, name)
+
+
+def marks(folder: Path) -> dict[str, bytes]:
+    """For each proof in a folder, and for the calibration, what changes when it does."""
+    together = dict.fromkeys(packed(folder).proofs, digest_of(folder / VERDICTS))
+    return dict(sorted({**together, **{path.stem: digest_of(path) for path in _plain_files(folder)}}.items()))
+
+
+def _is_packed(folder: Path, name: str) -> bool:
+    return name in packed(folder).proofs and not _plain(folder, name).is_file()
+
+
+def _plain(folder: Path, name: str) -> Path:
+    return folder / f"{name}.json"
+
+
+def _plain_files(folder: Path) -> list[Path]:
+    return [path for path in sorted(folder.glob("*.json")) if path.name not in (REGISTER, VERDICTS)]
+
+
+def _read_plain(folder: Path, name: str) -> dict[str, Any]:
+    path = _plain(folder, name)
     try:
         text = path.read_text()
         proof = json.loads(text)
@@ -58,22 +110,18 @@ def _is_as_written(text: str, proof: Mapping[str, Any]) -> bool:
     return digest in _whole
 
 
-def read_all(folder: Path) -> dict[str, dict[str, Any]]:
-    """Every recipe's evidence in a folder, by name; without what is of the first edition."""
-    return {name: read(folder, name) for name in _names(folder) if not is_of_first_edition(folder, name)}
-
-
 def is_of_first_edition(folder: Path, name: str) -> bool:
     try:
-        proof = json.loads((folder / f"{name}.json").read_text())
+        proof = json.loads(_plain(folder, name).read_text())
     except (OSError, ValueError, RecursionError):  # whoever reads it says what is wrong with it
         return False
     return isinstance(proof, dict) and proof.get("format") == FIRST
 
 
 def _names(folder: Path) -> list[str]:
-    apart = (CALIBRATION, Path(REGISTER).stem)
-    return [path.stem for path in sorted(folder.glob("*.json")) if path.stem not in apart]
+    """The proofs that there are, without those of the first edition."""
+    every = {*(path.stem for path in _plain_files(folder)), *packed(folder).proofs}
+    return [name for name in sorted(every - {CALIBRATION}) if not is_of_first_edition(folder, name)]
 
 
 def with_students(folder: Path, recipe: str) -> list[str]:
@@ -107,41 +155,52 @@ def stale_units(proof: Mapping[str, Any]) -> dict[str, tuple[str, str]]:
 
 
 def codes_of(proof: Mapping[str, Any]) -> dict[str, frozenset[str]]:
-    """The units of each set of functions that its runs executed."""
+    """The units of each set of functions that its runs executed, of a proof."""
     code = proof.get("code", {})
     return {name: frozenset(code["units"]) - set(lacks) for name, lacks in code.get("sets", {}).items()}
 
 
-def others(folder: Path, proof: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """The evidence of the same recipe with other students."""
-    names = [
-        name
-        for name in (proof["recipe"], *with_students(folder, proof["recipe"]))
-        if (folder / f"{name}.json").is_file()
-    ]
-    return others_of(proof, [read(folder, name) for name in names])
+def write(folder: Path, *proofs: dict[str, Any]) -> None:
+    """Proofs with their figures and pages, which name what came of the same recipe with other students."""
+    named_proofs = {file_name(proof["recipe"], proof.get("student", "")): proof for proof in proofs}
+    _keep(folder, named_proofs)
+    names = _names(folder)
+    for name, proof in named_proofs.items():
+        same = [verdict(folder, each) for each in names if each.partition("@")[0] == proof["recipe"]]
+        shown = verdict(folder, name)
+        for i, claim in enumerate(shown["claims"]):
+            write_text(folder / f"{name}{_number(i)}.svg", figure(claim))
+        write_text(folder / f"{name}.md", page(shown, stale(shown), others_of(shown, same), _numbers(folder, name)))
 
 
-def write(folder: Path, proof: dict[str, Any], others: Sequence[Mapping[str, Any]] = ()) -> None:
-    """The file, its figure and its page, which names what `others` of the same recipe came to with other students."""
-    name = file_name(proof["recipe"], proof.get("student", ""))
-    write_readable_json(folder / f"{name}.json", sealed(proof))
-    for i, claim in enumerate(proof["claims"]):
-        write_text(folder / f"{name}{_number(i)}.svg", figure(claim))
-    write_text(folder / f"{name}.md", page(proof, stale(proof), others))
+def _keep(folder: Path, proofs: Mapping[str, dict[str, Any]]) -> None:
+    if not (folder / VERDICTS).is_file():
+        for name, proof in proofs.items():
+            write_readable_json(_plain(folder, name), sealed(proof))
+        return
+    loose = {path.stem: _read_plain(folder, path.stem) for path in _plain_files(folder) if path.stem not in proofs}
+    pack(folder, {**loose, **proofs})
+    for name in (*loose, *proofs):
+        _plain(folder, name).unlink(missing_ok=True)
+
+
+def _numbers(folder: Path, name: str) -> str:
+    """Where every seed's curve of a proof is, from its page."""
+    proof = packed(folder).proofs.get(name)
+    return f"../../{RECORDS}/{records_of(name, proof)}" if proof is not None else f"{name}.json"
 
 
 def write_calibration(folder: Path, result: dict[str, Any]) -> None:
-    write_readable_json(folder / f"{CALIBRATION}.json", sealed(result))
+    _keep(folder, {CALIBRATION: result})
 
 
 def read_calibration(folder: Path) -> dict[str, Any] | None:
-    """How often verdicts are wrong, and how often they see what is there; None where nobody looked."""
-    return read(folder, CALIBRATION) if (folder / f"{CALIBRATION}.json").is_file() else None
+    """How often verdicts are wrong, and how often they see what is there, without the runs; None where nobody looked."""
+    return verdict(folder, CALIBRATION) if has(folder, CALIBRATION) else None
 
 
 def write_index(folder: Path) -> None:
-    every = read_all(folder)
+    every = verdicts(folder)
     old = {name for name, proof in every.items() if stale(proof)}
     write_text(folder / "README.md", index(every, read_calibration(folder), old, read_register(folder)))
 

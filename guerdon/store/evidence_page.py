@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from statistics import fmean
 from typing import Any
 
+from guerdon.store.evidence_brief import COSTS
 from guerdon.store.evidence_words import (
     badge,
     better_by,
@@ -17,18 +18,17 @@ from guerdon.store.evidence_words import (
     outcome,
     plain,
     registration,
-    runs_of,
     signed,
     unfinished,
 )  # fmt: skip
 
-COSTS = ("tokens", "read", "updates", "seconds")
 IN_WORDS = {"read": "tokens read", "updates": "updates"}
 THIRD = 1 / 3  # the share of the variance of pairs that may be the exams'
 
 
-def page(proof: Mapping[str, Any], stale: str = "", others: Sequence[Mapping[str, Any]] = ()) -> str:
-    """A recipe's evidence; `stale` says why it is not today's, `others` is what came of it with other students."""
+def page(proof: Mapping[str, Any], stale: str = "", others: Sequence[Mapping[str, Any]] = (), numbers: str = "") -> str:
+    """A recipe's evidence, of its verdict; `stale` says why it is not today's, `others` is what came of it with other students,
+    `numbers` is where every seed's curve is, if not beside the page."""
     name, quick = file_name(proof["recipe"], proof.get("student", "")), proof["quick"]
     parts = [f"# {name}", _origin(proof), proof["about"].replace("\n", " ")]
     if quick:
@@ -41,7 +41,7 @@ def page(proof: Mapping[str, Any], stale: str = "", others: Sequence[Mapping[str
     for i, claim in enumerate(proof["claims"]):
         parts += _claim(claim, f"{name}{f'-{i + 1}' if i else ''}.svg")
     parts.append(_history(proof))
-    parts += ["## Reproduce", f"```console\n$ {proof['command']}\n```", _provenance(proof)]
+    parts += ["## Reproduce", f"```console\n$ {proof['command']}\n```", _provenance(proof, numbers)]
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
@@ -122,8 +122,8 @@ def _arms(claim: Mapping[str, Any]) -> str:
     head = ["arm", "recipe", "seeds", "score", "less the method", "learning rate", "collapsed", *costs]
     rows = [f"| {' | '.join(head)} |", f"| --- | --- |{' ---: |' * (len(head) - 2)}"]
     for name, arm in claim["arms"].items():
-        cells = [name, f"`{arm['what']}`", str(len(arm["runs"])), _score(claim, arm), _less(claim, name)]
-        cells += [_rate(claim, name), _collapsed(claim, name), *(_cost(arm["runs"], each) for each in costs)]
+        cells = [name, f"`{arm['what']}`", str(arm["seeds"]), _score(claim, arm), _less(claim, name)]
+        cells += [_rate(claim, name), _collapsed(claim, name), *(_cost(arm, each) for each in costs)]
         rows.append(f"| {' | '.join(cells)} |")
     return "\n".join(rows)
 
@@ -131,7 +131,7 @@ def _arms(claim: Mapping[str, Any]) -> str:
 def _score(claim: Mapping[str, Any], arm: Mapping[str, Any]) -> str:
     """The mean over seeds, and where it began."""
     effect = claim["claim"]["effect"]
-    score = plain(fmean(run["score"] for run in arm["runs"]), effect)
+    score = plain(arm["score"], effect)
     return f"{score} from {plain(arm['curve'][0]['mean'], effect)}" if arm["curve"] else score
 
 
@@ -158,15 +158,12 @@ def _collapsed(claim: Mapping[str, Any], name: str) -> str:
 
 
 def _costs(claim: Mapping[str, Any], unit: str) -> bool:
-    return any(_cost(arm["runs"], unit) for arm in claim["arms"].values())
+    return any(_cost(arm, unit) for arm in claim["arms"].values())
 
 
-def _cost(runs: Sequence[Mapping[str, Any]], unit: str) -> str:
-    values = [run["spent"][unit] for run in runs if unit in run["spent"]]
-    if not values:
-        return ""
-    mean = fmean(values)
-    return f"{mean:,.0f}" if mean >= 100 else f"{mean:.3g}"
+def _cost(arm: Mapping[str, Any], unit: str) -> str:
+    mean = arm["spent"].get(unit)
+    return "" if mean is None else f"{mean:,.0f}" if mean >= 100 else f"{mean:.3g}"
 
 
 # --- what came out ------------------------------------------------------------------------------------------------
@@ -300,14 +297,14 @@ def _history(proof: Mapping[str, Any]) -> str:
     return "\n".join(["## Changed since, with the same results", "", head, "", *lines])
 
 
-def _provenance(proof: Mapping[str, Any]) -> str:
+def _provenance(proof: Mapping[str, Any], numbers: str) -> str:
     v, model = proof["versions"], proof["model"]
-    name = file_name(proof["recipe"], proof.get("student", ""))
+    numbers = numbers or f"{file_name(proof['recipe'], proof.get('student', ''))}.json"
     with_model = f"{model['version']}, " if model["version"] else ""
-    machines = sorted({run["machine"] for claim in proof["claims"] for run in runs_of(claim)})
+    machines = sorted({machine for claim in proof["claims"] for machine in claim["machines"]})
     several = f" Runs of {len(machines)} machines ({', '.join(machines)}), paired within each." if machines[1:] else ""
     return (
         f"{with_model}guerdon {v['guerdon']}, torch {v['torch']}, {v['device']}, {v['at_a_time']} at a time,"
         f" {proof['created']}.{several} Seconds are those of training, beside the other runs. Every seed's curve is in"
-        f" [{name}.json]({name}.json)."
+        f" [{numbers.rpartition('/')[2]}]({numbers})."
     )

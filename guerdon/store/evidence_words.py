@@ -101,6 +101,21 @@ def meaning(claim: Mapping[str, Any]) -> str:
     return OTHERWISE.get(kind, {}).get(word) or MEANS[word]
 
 
+def explain(claim: Mapping[str, Any]) -> str:
+    """Why the verdict is what it is, in a sentence or two."""
+    gap, word = claim["against"]["baseline"], claim["verdict"]
+    seen = (
+        f"better by {gap['mean']:+.4f} on average, 95 % interval {gap['low']:+.4f} to {gap['high']:+.4f}, over"
+        f" {len(gap['differences'])} paired seeds; {gap['effect']:g} or more counts"
+    )
+    if word == "not testable here":
+        return f"Not tried: {'; '.join(g['why'] for g in claim['gates'] if not g['open'])}. ({seen}.)"
+    alone = claim["alone"]
+    if word != alone:
+        return f"{seen}. Alone it would be {alone!r}, but it is no discovery among the claims it was registered with."
+    return f"{seen}."
+
+
 def outcome(claim: Mapping[str, Any]) -> list[str]:
     """What becomes of the claim: whether it stands, by what, and whether it came out again."""
     words = [f"the claim is {claim['stands']}"] if "stands" in claim else []

@@ -284,10 +284,11 @@ def _looked_up(code: Code) -> Changes:
     """The same of the package as it is, remembered on disk: to read all of it again takes seconds."""
     key, path = f"{code.id}-{fingerprint(dict(code.files))}", _memory() / f"{tree_hash()}.json"
     try:
-        known = json.loads(path.read_text())
+        status = path.stat()
+        known = _remembered(path, (status.st_ino, status.st_mtime_ns, status.st_size))
     except (OSError, ValueError):
         known = {}
-    if not isinstance(known, dict) or key not in known:
+    if key not in known:
         changes = _compared(code, today())
         with contextlib.suppress(OSError):  # a home that cannot be written to
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -296,6 +297,13 @@ def _looked_up(code: Code) -> Changes:
             write_json(path, {**known, key: changes})
         return changes
     return {unit: (then, now) for unit, (then, now) in known[key].items()}
+
+
+@functools.lru_cache(maxsize=1)
+def _remembered(path: Path, mark: tuple[int, ...]) -> dict[str, Any]:
+    """What a file that has this mark says: it is asked for each proof of a list."""
+    known = json.loads(path.read_text())
+    return known if isinstance(known, dict) else {}
 
 
 def _memory() -> Path:

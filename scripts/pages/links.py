@@ -11,6 +11,7 @@ import re
 from pathlib import Path
 from posixpath import normpath, relpath
 
+from guerdon.store.evidence import VERDICTS
 from pages.discover import ROOT
 from pages.methods import EVIDENCE
 
@@ -22,6 +23,7 @@ BORROWED = {  # pages of the site that are files of the repository, as they stan
     "sprig-1.md": "guerdon/models/sprig/sprig-1/MODEL_CARD.md",
 }
 SHIPPED = "guerdon/evidence"
+ALL_VERDICTS = f"{EVIDENCE}/all.md"
 LINK = re.compile(r"(?P<code>```.*?```|`[^`\n]*`)|(?P<open>\]\()(?P<target>[^)\s#]+)(?P<anchor>#[^)\s]*)?\)", re.DOTALL)
 
 
@@ -41,9 +43,11 @@ def of_site(text: str, place: str) -> str:
     def put(match: re.Match[str]) -> str:
         if match["code"]:
             return match[0]
-        target = site_target(match["target"], home)
+        target, anchor = site_target(match["target"], home), match["anchor"] or ""
+        if target == ALL_VERDICTS and anchor:  # those of a recipe are a page of their own
+            target, anchor = f"{EVIDENCE}/{anchor[1:]}.md", ""
         inside = match["target"] if target is None else relpath(target, Path(place).parent.as_posix() or ".")
-        return f"{match['open']}{inside}{match['anchor'] or ''})"
+        return f"{match['open']}{inside}{anchor})"
 
     return LINK.sub(put, text)
 
@@ -56,11 +60,10 @@ def site_target(target: str, home: str) -> str | None:
     shown = {file: place for place, file in BORROWED.items()}
     if path in shown:
         return shown[path]
-    if path == SHIPPED:
-        return f"{EVIDENCE}/all.md"
+    if path in (SHIPPED, f"{SHIPPED}/{VERDICTS}"):
+        return ALL_VERDICTS
     if path.startswith(f"{SHIPPED}/"):
-        name = Path(path)
-        return f"{EVIDENCE}/{name.stem}.md" if name.suffix == ".json" else f"{EVIDENCE}/{name.name}"
+        return f"{EVIDENCE}/{Path(path).name}" if (ROOT / path).is_file() else None
     if path.startswith("docs/"):  # a notebook is a page too
         return path.removeprefix("docs/").replace(".ipynb", ".md")
     return source_place(path) if (ROOT / path).exists() else None

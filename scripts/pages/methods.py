@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import inspect
+import json
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -28,7 +29,7 @@ Every recipe of the package. `guerdon show NAME` prints the same with its parts,
 
 def method_pages() -> dict[str, str]:
     """The pages of recipes, of their evidence, and the two indexes, by their places in the site."""
-    every = evidence.read_all(evidence.SHIPPED)
+    every = evidence.verdicts(evidence.SHIPPED)
     stale = {name: why for name, proof in every.items() if (why := evidence.stale(proof))}
     places = {"methods/index.md": methods_index(every)}
     for name in listings():
@@ -43,9 +44,15 @@ def method_pages() -> dict[str, str]:
 
 
 def evidence_files() -> dict[str, Path]:
-    """Figures and numbers beside the pages that show them."""
+    """Figures beside the pages that show them, and all verdicts."""
     files = [path for path in evidence.SHIPPED.iterdir() if path.suffix in (".svg", ".json")]
     return {f"{EVIDENCE}/{path.name}": path for path in sorted(files)}
+
+
+def numbers() -> dict[str, str]:
+    """Every seed's curve, beside the page that names it: each proof with its runs."""
+    every = evidence.read_all(evidence.SHIPPED)
+    return {f"{EVIDENCE}/{name}.json": json.dumps(proof) for name, proof in every.items()}
 
 
 def navigation() -> list[Any]:

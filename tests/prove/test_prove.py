@@ -220,7 +220,7 @@ def test_an_arm_against_itself(tmp_path, monkeypatch):
     assert "## Is the machine honest?" in told and "guerdon prove --calibrate" in told and "A quick look" in told
     assert "| `grpo` | parity:2, 128 tokens | 2 |" in told and "seen at 1.5 times" in told
     assert "| spread | effect | first edition | at 8 | all looks |" in told
-    assert evidence.read_calibration(tmp_path / "evidence" / "quick") == json.loads(json.dumps(result))
+    assert evidence.read(tmp_path / "evidence" / "quick", "calibration") == json.loads(json.dumps(result))
     told_twice: list[tuple[int, int]] = []
     calibrate(how(tmp_path, quick=True), lambda done, total, last: told_twice.append((done, total)))
     assert told_twice == [(0, 0)], "what is known is not run again"

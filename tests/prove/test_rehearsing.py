@@ -148,9 +148,13 @@ def test_evidence_stays_stale_where_the_rehearsal_does_not_reach_what_changed(fo
     proof["code"]["units"][kernel] = "0" * 12
     proof["code"]["files"] |= {"models.kernels.gate": "0" * 12}
     monkeypatch.setattr(rehearsing, "changed", lambda code, sources: {})  # BEFORE had that kernel
-    (each,) = [rehearsing.settle("thrice.py", proof, *[rehearsing._rehearsals([], place, None, None) for place in places()],
-                                 Sources(HOUSE, Path("before")), how(folder))]  # fmt: skip
-    assert each.is_left_stale and each.why == "the rehearsal here does not execute models/kernels/gate.py _bend"
+    rehearsals = [rehearsing._rehearsals([], place, None, None) for place in places()]
+    each, renewed = rehearsing.settle("thrice.py", proof, *rehearsals, Sources(HOUSE, Path("before")))
+    assert (
+        renewed is None
+        and each.is_left_stale
+        and each.why == "the rehearsal here does not execute models/kernels/gate.py _bend"
+    )
 
 
 def places() -> list[Any]:

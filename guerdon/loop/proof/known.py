@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import copy
 import functools
-import hashlib
 import json
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -45,8 +44,9 @@ class Known:
     def read(cls, runs: Path, *folders: Path) -> Known:
         """Of the ledger among the runs, and of all evidence in some folders, as far as it is of today's code."""
         known = cls(runs / LEDGER)
-        for path in (path for folder in folders if folder.is_dir() for path in sorted(folder.glob("*.json"))):
-            known._merge(*_in_file(path, _digest(path)))
+        for folder in folders:
+            for name, mark in evidence.marks(folder).items():
+                known._merge(*_in_evidence(folder, name, mark))
         known._merge(*_in_ledger(runs / LEDGER))
         return known
 
@@ -114,23 +114,16 @@ def by_form(record: Record) -> Record:
     return {**record, "asked": dict(count.most_common())} if count else record
 
 
-def _digest(path: Path) -> bytes:
-    try:
-        return hashlib.sha256(path.read_bytes()).digest()
-    except OSError:  # whoever reads it says so
-        return b""
-
-
 Told = tuple[tuple[Record, ...], dict[str, Code]]
 
 
 @functools.lru_cache(maxsize=1024)
-def _in_file(path: Path, digest: bytes) -> Told:
-    """The records of a file that says this, of those whose code is as it was: those of the package are asked for again and
+def _in_evidence(folder: Path, name: str, mark: bytes) -> Told:
+    """The records of a proof that has this mark, of those whose code is as it was: those of the package are asked for again and
     again, and never change."""
     try:
-        proof = evidence.read(path.parent, path.stem)
-    except UserError:  # of another edition, or damaged: it is made again
+        proof = evidence.read(folder, name)
+    except UserError:  # of another edition, damaged, or without its runs: it is made again
         return (), {}
     sets = evidence.codes_of(proof)
     if not sets:  # the code of its runs is not known, so neither are they

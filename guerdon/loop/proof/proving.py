@@ -7,6 +7,7 @@ import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Protocol
 
 from guerdon.core.errors import UserError
@@ -25,7 +26,8 @@ from guerdon.loop.record import Options
 from guerdon.loop.what_ran import ran_in
 from guerdon.models.shipped_models import version
 from guerdon.store import evidence
-from guerdon.store.evidence_words import file_name, others_of, runs_of
+from guerdon.store.evidence_words import explain, file_name, runs_of
+from guerdon.store.packed_evidence import missing_records
 from guerdon.store.whole_files import absolute
 
 BETWEEN = 384  # problems of an exam between the start and the last two points, where those have EXAM
@@ -72,7 +74,7 @@ class How:
         return file_name(recipe, name_of(self.student) if self.student else "")
 
     def has_evidence(self, recipe: str) -> bool:
-        return (self.folder / f"{self.file_of(recipe)}.json").is_file()
+        return evidence.has(self.folder, self.file_of(recipe))
 
     def options(self, claim: Claim) -> Options:
         """With exams as large as the claim says."""
@@ -108,10 +110,9 @@ def prove(names: Sequence[str], how: How, progress: Progress) -> list[dict[str, 
         run_trials(unfinished, known, how, progress)
     finally:  # a run that failed, or Ctrl-C, does not take the evidence of the other recipes away
         done = [name for name in names if all(trial.is_told(trial.seen(known)) for trial in trials[name])]
-        for name in done:
-            evidence.write(how.folder, _evidence(name, entries[name], trials[name], known, how))
-        if done:
-            settle_all(how.folder)
+        new = {how.file_of(entries[n].name): _evidence(n, entries[n], trials[n], known, how) for n in done}
+        if new:
+            settle_all(how.folder, new)
             evidence.write_index(how.folder)
     told = [how.file_of(entry.name) for name, entry in entries.items() if name in done or not how.tells]
     return [evidence.read(how.folder, name) for name in told]
@@ -245,8 +246,11 @@ def _evidence(name: str, entry: RecipeEntry, trials: Sequence[Trial], known: Kno
 
 def _history(how: How, name: str, claims: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """What evidence says of changes of its code after its runs, while these are among its own."""
-    folders = [f for f in (how.folder, evidence.SHIPPED) if (f / f"{name}.json").is_file()]
-    earlier = evidence.read(folders[0], name) if folders else {}
+    folders = [f for f in (how.folder, evidence.SHIPPED) if evidence.has(f, name)]
+    is_there = bool(folders) and not missing_records(
+        folders[0], name
+    )  # without them its runs are not among the known ones
+    earlier = evidence.read(folders[0], name) if is_there else {}
     known = {run["key"] for claim in claims for run in runs_of(claim)}
     own = {run["key"] for claim in earlier.get("claims", ()) for run in runs_of(claim)}
     return {"history": earlier["history"]} if "history" in earlier and known & own else {}
@@ -263,9 +267,10 @@ def setting(model: str, claims: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     }
 
 
-def settle_all(folder: Path) -> None:
-    """Give every claim in a folder the verdict it has beside the others of its batch, and write files and pages."""
-    files = evidence.read_all(folder)
+def settle_all(folder: Path, new: Mapping[str, dict[str, Any]] = MappingProxyType({})) -> None:
+    """Give every claim in a folder, and of `new` proofs by their names, the verdict it has beside the others of its batch, and
+    write files and pages."""
+    files = {**evidence.read_all(folder, but=new), **new}
     batches: dict[int, list[dict[str, Any]]] = {}
     for proof in files.values():
         for claim in proof["claims"]:
@@ -277,8 +282,7 @@ def settle_all(folder: Path) -> None:
     for proof in files.values():
         for claim in proof["claims"]:
             tell(claim)
-    for proof in files.values():
-        evidence.write(folder, proof, others_of(proof, files.values()))
+    evidence.write(folder, *files.values())
 
 
 def tell(claim: dict[str, Any]) -> None:
@@ -291,18 +295,3 @@ def tell(claim: dict[str, Any]) -> None:
         "open" if words[0] == "not testable here" else standing(claim["claim"]["kind"], words, comparisons)
     )
     claim["how"] = explain(claim)
-
-
-def explain(claim: Mapping[str, Any]) -> str:
-    """Why the verdict is what it is, in a sentence or two."""
-    gap, word = claim["against"]["baseline"], claim["verdict"]
-    seen = (
-        f"better by {gap['mean']:+.4f} on average, 95 % interval {gap['low']:+.4f} to {gap['high']:+.4f}, over"
-        f" {len(gap['differences'])} paired seeds; {gap['effect']:g} or more counts"
-    )
-    if word == "not testable here":
-        return f"Not tried: {'; '.join(g['why'] for g in claim['gates'] if not g['open'])}. ({seen}.)"
-    alone = claim["alone"]
-    if word != alone:
-        return f"{seen}. Alone it would be {alone!r}, but it is no discovery among the claims it was registered with."
-    return f"{seen}."

@@ -144,8 +144,11 @@ def refactored(names: Sequence[str], before: Path, how: How, heard: Callable[[st
             outcomes[name] = Refactoring(name, "stale", f"it was not made with the code in {before}: {named(differs)}")
     left = [name for name in aged if name not in outcomes]
     then, now = (_rehearsals(left, place, how, heard) for place in (then_from, _Place(HOUSE, Path.cwd())))
+    kept = []
     for name in left:
-        outcomes[name] = settle(name, aged[name], then, now, then_from.sources, how)
+        outcomes[name], renewed = settle(name, aged[name], then, now, then_from.sources)
+        kept += [renewed] if renewed is not None else []
+    evidence.write(how.folder, *kept)
     evidence.write_index(how.folder)
     return [outcomes[name] for name in names]
 
@@ -195,20 +198,19 @@ def settle(
     then: Mapping[ArmPlace, Outcome],
     now: Mapping[ArmPlace, Outcome],
     before: Sources,
-    how: How,
-) -> Refactoring:
-    """What rehearsals make of a proof; written down where its results are the same."""
+) -> tuple[Refactoring, dict[str, Any] | None]:
+    """What rehearsals make of a proof; and the proof as it is of today's code, where its results are the same."""
     mine = sorted(
         (place for place in then if place.recipe == name), key=lambda place: (place.claim, ROLES.get(place.role, 0))
     )
     for place in mine:
         if difference := differing(then[place]["record"], now[place]["record"]):
-            return Refactoring(name, "stale", f"{place} comes to other results: {difference}")
+            return Refactoring(name, "stale", f"{place} comes to other results: {difference}"), None
     gone = evidence.stale_units(proof)
     seen = {unit for place in mine for unit in code_of(then[place]["units"], before).units}
     unseen = [unit for unit, (was, _) in gone.items() if was and unit not in seen]
     if unseen:
-        return Refactoring(name, "stale", f"the rehearsal here does not execute {named(unseen)}")
+        return Refactoring(name, "stale", f"the rehearsal here does not execute {named(unseen)}"), None
     added = {unit for place in mine for unit in now[place]["units"]}
     sets = {key: ({*units} - {*gone}) | added for key, units in evidence.codes_of(proof).items()}
     note = {
@@ -217,8 +219,7 @@ def settle(
         + ", ".join(map(str, mine)),
     }
     history = [*proof.get("history", ()), note]
-    evidence.write(how.folder, {**proof, CODE: as_sets(sets), "history": history}, evidence.others(how.folder, proof))
-    return Refactoring(name, "refactored", note["what"])
+    return Refactoring(name, "refactored", note["what"]), {**proof, CODE: as_sets(sets), "history": history}
 
 
 def main(arguments: Sequence[str]) -> None:

@@ -1,10 +1,9 @@
-"""Evidence for the page: every claim that ships with the package, and one recipe's in full. Read from its JSON alone."""
+"""Evidence for the page: every claim that ships with the package, and one recipe's in full. Read from verdicts alone."""
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Mapping
-from statistics import fmean
 from typing import Any
 
 from guerdon.store import evidence
@@ -12,6 +11,7 @@ from guerdon.store.evidence_words import (
     badge,
     better_by,
     difference,
+    explain,
     file_name,
     meaning,
     others_of,
@@ -20,7 +20,7 @@ from guerdon.store.evidence_words import (
     registration,
     unfinished,
 )
-from guerdon.studio.library import Missing, file_mark
+from guerdon.studio.library import Missing
 
 Proof = Mapping[str, Any]
 SETTING = (
@@ -35,9 +35,9 @@ _read: dict[str, Any] = {}
 def proofs() -> dict[str, dict[str, Any]]:
     """Every proof by its name with why it is `stale`, read again when a file changed."""
     with _lock:
-        marks = [file_mark(path) for path in sorted(evidence.SHIPPED.glob("*.json"))]
+        marks = evidence.marks(evidence.SHIPPED)
         if _read.get("marks") != marks:
-            every = evidence.read_all(evidence.SHIPPED)
+            every = evidence.verdicts(evidence.SHIPPED)
             _read.update(
                 marks=marks, every={name: {**proof, "stale": evidence.stale(proof)} for name, proof in every.items()}
             )
@@ -103,7 +103,7 @@ def _claim(claim: Proof) -> dict[str, Any]:
         "outcome": outcome(claim),
         "registration": registration(claim),
         "unfinished": unfinished(claim),
-        "how": claim.get("how", ""),
+        "how": explain(claim),
         "setting": {key: claimed[key] for key in SETTING if claimed.get(key)},
         "arms": [_arm(name, arm, effect) for name, arm in claim["arms"].items()],
         "against": [{"name": name, **gap, "words": difference(gap)} for name, gap in against.items()],
@@ -118,8 +118,8 @@ def _arm(name: str, arm: Proof, effect: float) -> dict[str, Any]:
     return {
         "name": name,
         "what": arm["what"],
-        "seeds": len(arm["runs"]),
-        "score": plain(fmean(run["score"] for run in arm["runs"]), effect) if arm["runs"] else "",
+        "seeds": arm["seeds"],
+        "score": plain(arm["score"], effect),
         "lr": arm["lr"],
         "curve": arm["curve"],
     }
@@ -127,4 +127,4 @@ def _arm(name: str, arm: Proof, effect: float) -> dict[str, Any]:
 
 def has_proof(recipe: str) -> bool:
     """Whether a recipe's evidence ships with the package; whatever a run says it is called."""
-    return recipe in {path.stem for path in evidence.SHIPPED.glob("*.json")}
+    return recipe in evidence.marks(evidence.SHIPPED).keys() - {evidence.CALIBRATION}

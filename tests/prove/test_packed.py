@@ -1,0 +1,206 @@
+"""Proofs in few files: verdicts in one, runs in compressed ones beside the package, and all of a proof comes back from them."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+from planted import claim_of, prove_planted, write_recipes
+
+import guerdon
+from guerdon.cli.main import main
+from guerdon.cli.output import Output
+from guerdon.cli.prove import _tell_missing
+from guerdon.core.errors import UserError
+from guerdon.core.manifest import Damaged
+from guerdon.loop.proof import proving
+from guerdon.loop.proof.known import Known
+from guerdon.loop.proof.proving import How
+from guerdon.store import evidence
+from guerdon.store.checksums import KEY, sealed
+from guerdon.store.evidence_brief import brief
+from guerdon.store.evidence_words import runs_of
+from guerdon.store.packed_evidence import missing_records, packed
+from guerdon.store.record_files import proof_in, text_in, text_of
+from guerdon.store.verdict_file import text_of as text_of_verdicts
+
+ROOT = Path(guerdon.__file__).parent.parent
+RECORDS = "mine.jsonl.xz"
+
+
+def world(what: str, factor: float, seed: int) -> float:
+    return 0.6 + 0.1 * (what == "mine") + 0.003 * (seed % 8) / (1 + (what == "mine"))
+
+
+def written(folder: Path) -> Path:
+    """A folder whose proofs are to be packed."""
+    folder.mkdir(parents=True)
+    (folder / evidence.VERDICTS).write_text(text_of_verdicts({}, {}))
+    return folder
+
+
+@pytest.fixture
+def recipes(tmp_path: Path) -> str:
+    again = claim_of(says="and so it is with another effect", effect=0.01)
+    return write_recipes(tmp_path / "mine.py", claim_of(), again)
+
+
+@pytest.fixture
+def plain(tmp_path: Path, recipes: str, monkeypatch: pytest.MonkeyPatch) -> tuple[Path, dict[str, Any]]:
+    """A folder with a proof in a file of its own, and the proof."""
+    how = How(out=tmp_path / "evidence", runs=tmp_path / "runs")
+    (proof,) = prove_planted(monkeypatch, [recipes], how, world)
+    return how.folder, proof
+
+
+@pytest.fixture
+def folder(tmp_path: Path, plain: tuple[Path, dict[str, Any]]) -> Path:
+    """The same proof, packed."""
+    folder = written(tmp_path / "package" / "evidence")
+    evidence.write(folder, plain[1])
+    return folder
+
+
+def test_a_proof_comes_back_to_the_last_digit(tmp_path, plain, folder):
+    assert evidence.read(folder, "mine") == evidence.read(plain[0], "mine") == plain[1]
+    assert evidence.verdict(folder, "mine") == evidence.verdict(plain[0], "mine") == brief(plain[1])
+    assert sorted(path.name for path in folder.iterdir()) == ["mine-2.svg", "mine.md", "mine.svg", "verdicts.json"]
+    assert [path.name for path in (tmp_path / "package" / ".." / "records").iterdir()] == [RECORDS]
+    assert evidence.codes_of(evidence.read(folder, "mine")) == evidence.codes_of(plain[1])
+
+
+def test_a_run_of_many_claims_is_kept_once(folder, plain):
+    runs = [run for claim in plain[1]["claims"] for run in runs_of(claim)]
+    lines = text_in((folder.parent.parent / "records" / RECORDS).read_bytes()).splitlines()
+    kept = [json.loads(line) for line in lines[1:-1]]
+    assert len(kept) == len({run["key"] for run in kept}) < len(runs)
+
+
+def test_runs_that_differ_in_anything_are_two(plain):
+    """Seconds are another's where the same run was made again: neither is lost."""
+    other = json.loads(json.dumps({**plain[1], "recipe": "other"}))
+    for claim in other["claims"]:
+        claim["arms"]["method"]["runs"][0]["spent"]["seconds"] = 7.0
+    lines = text_of({"mine": plain[1], "other": other}).splitlines()
+    for name, proof in (("mine", plain[1]), ("other", other)):
+        assert proof_in(lines, name, brief(proof)) == sealed(proof)
+
+
+def test_pages_and_figures_are_those_of_a_file_of_its_own(plain, folder):
+    ours, theirs = ((each / "mine.md").read_text() for each in (folder, plain[0]))
+    assert ours.replace(f"[{RECORDS}](../../records/{RECORDS})", "[mine.json](mine.json)") == theirs
+    for name in ("mine.svg", "mine-2.svg"):
+        assert (folder / name).read_bytes() == (plain[0] / name).read_bytes()
+
+
+def test_what_is_written_again_is_the_same_bytes(folder):
+    files = [folder / evidence.VERDICTS, folder.parent.parent / "records" / RECORDS]
+    before = [path.read_bytes() for path in files]
+    marks = [path.stat().st_ino for path in files]
+    proving.settle_all(folder)
+    assert [path.read_bytes() for path in files] == before
+    assert files[1].stat().st_ino == marks[1], "an xz of another version would write other bytes of the same text"
+    assert packed(folder).records == {RECORDS: hashlib.sha256(before[1]).hexdigest()}
+
+
+def test_a_proof_leaves_the_files_of_other_families_alone(folder, plain):
+    records = folder.parent.parent / "records"
+    before = (records / RECORDS).read_bytes()
+    evidence.write(folder, {**plain[1], "recipe": "other", "family": "theirs"})
+    assert (records / RECORDS).read_bytes() == before and (records / "theirs.jsonl.xz").is_file()
+    assert evidence.read(folder, "mine") == plain[1] and evidence.read(folder, "other")["family"] == "theirs"
+    evidence.write(folder, {**plain[1], "recipe": "other", "family": "mine"})
+    assert not (records / "theirs.jsonl.xz").exists() and [*packed(folder).records] == [RECORDS], "it has moved"
+    assert evidence.read(folder, "other")["family"] == "mine"
+
+
+def test_a_file_that_is_put_there_counts_and_is_packed_by_the_next(folder, plain):
+    newer = {**plain[1], "created": "2027-01-01"}
+    (folder / "mine.json").write_text(json.dumps(sealed(newer)))
+    (folder / "brought.json").write_text(json.dumps(sealed({**plain[1], "recipe": "brought"})))
+    assert evidence.read(folder, "mine") == newer and set(evidence.verdicts(folder)) == {"brought", "mine"}
+    evidence.write(folder, {**plain[1], "recipe": "other"})
+    assert not [*folder.glob("mine.json"), *folder.glob("brought.json")]
+    assert evidence.read(folder, "mine") == newer and evidence.read(folder, "brought")["recipe"] == "brought"
+
+
+def test_what_is_known_comes_from_records(tmp_path, folder, plain, recipes, monkeypatch):
+    """`prove --tell` writes the same proof from the package's files alone."""
+    known, theirs = (Known.read(tmp_path / "nowhere", each) for each in (folder, plain[0]))
+    assert known.by_machine == theirs.by_machine and {*known.codes} == {*theirs.codes}
+    how = How(out=folder, runs=tmp_path / "nowhere", tells=True)
+    (told,) = prove_planted(monkeypatch, [recipes], how, world)
+    assert told == plain[1]
+
+
+# --- without the runs ---------------------------------------------------------------------------------------------
+
+
+def test_who_has_no_runs_is_told_where_they_are_and_still_sees_verdicts(folder, tmp_path, recipes, monkeypatch, capsys):
+    (folder.parent.parent / "records" / RECORDS).unlink()
+    line = missing_records(folder, "mine", "nothing")
+    assert line.startswith("the package is installed without the runs of its evidence: mine.jsonl.xz is in records/ of")
+    assert f"to be put in {tmp_path / 'records'}; without it" in line and "\n" not in line
+    with pytest.raises(UserError, match="told again, rehearsed or sampled, and no recorded run is spared"):
+        evidence.read(folder, "mine")
+    assert evidence.verdict(folder, "mine")["claims"][0]["verdict"] == "better"
+    assert Known.read(tmp_path / "nowhere", folder).by_machine == {}
+    monkeypatch.setattr(evidence, "SHIPPED", folder)
+    monkeypatch.chdir(tmp_path / "package")
+    capsys.readouterr()
+    assert main(["show", recipes]) == 0
+    assert "evidence: better: by more than the effect that counts" in capsys.readouterr().out
+    assert main(["show", recipes, "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)["evidence"]
+    assert told["without_runs"] == line and "runs" not in told["claims"][0]["arms"]["method"]
+    _tell_missing(Output(as_json=False), ["mine"])
+    assert capsys.readouterr().out == f"note: {line}\n"
+    assert main(["prove", recipes, "--sample", "--out", "evidence"]) == 2
+    assert capsys.readouterr().err.strip().endswith(line)
+
+
+def test_runs_of_other_verdicts_and_damaged_files_are_refused(folder, plain):
+    path = folder.parent.parent / "records" / RECORDS
+    whole = path.read_bytes()
+    path.write_bytes(whole[:-9] + b"?" + whole[-8:])
+    with pytest.raises(Damaged, match=r"is not the file that .*verdicts\.json names"):
+        evidence.read(folder, "mine")
+    path.write_bytes(whole)
+    text = (folder / evidence.VERDICTS).read_text()
+    (folder / evidence.VERDICTS).write_text(text.replace('"verdict":"better"', '"verdict":"equal"', 1))
+    with pytest.raises(Damaged, match=r"verdicts\.json was damaged, changed by hand or written by another"):
+        evidence.verdicts(folder)
+    other = brief(plain[1])
+    other["claims"][0]["verdict"] = "equal"
+    (folder / evidence.VERDICTS).write_text(
+        text_of_verdicts({"mine": other}, {RECORDS: hashlib.sha256(whole).hexdigest()})
+    )
+    with pytest.raises(Damaged, match="do not make mine as it was written"):
+        evidence.read(folder, "mine")
+
+
+# --- the package's own --------------------------------------------------------------------------------------------
+
+
+def test_all_of_the_packages_evidence_comes_back_from_its_files():
+    """Each with the checksum that it was sealed with when it was written."""
+    assert missing_records(evidence.SHIPPED, *evidence.marks(evidence.SHIPPED)) == ""
+    for name in evidence.marks(evidence.SHIPPED):
+        proof = evidence.read(evidence.SHIPPED, name)
+        assert brief(proof) == packed(evidence.SHIPPED)[name]
+
+
+def test_the_package_ships_verdicts_and_no_runs():
+    shipped = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]["package-data"]["guerdon"]
+    assert {each for each in shipped if each.startswith("evidence/")} == {
+        f"evidence/{evidence.VERDICTS}",
+        f"evidence/{evidence.REGISTER}",
+    }
+    assert sorted(path.name for path in evidence.SHIPPED.glob("*.json")) == [evidence.REGISTER, evidence.VERDICTS]
+    claims = sum(len(proof["claims"]) for proof in evidence.verdicts(evidence.SHIPPED).values())
+    assert (evidence.SHIPPED / evidence.VERDICTS).stat().st_size < 8_000 * claims
+    assert KEY in json.loads((evidence.SHIPPED / evidence.VERDICTS).read_text())
