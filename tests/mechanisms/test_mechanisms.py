@@ -1,0 +1,22 @@
+"""Every published method that has a mechanism test: its numbers, its world, and that both tell mutants of it from it."""
+
+from __future__ import annotations
+
+import pytest
+from harness import PUBLISHED, row, row_file
+
+ROWS = [name for name in PUBLISHED if row_file(name).exists()]
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_its_numbers_its_world_and_some_mutants(name):
+    mechanism = row(name)
+    mechanism.check_numbers()
+    mechanism.check_world()
+    mechanism.check_mutants(mechanism.sample())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ROWS)
+def test_all_mutants_are_told_from_it(name):
+    row(name).check_all_mutants()
