@@ -16,6 +16,7 @@ import math
 import random
 import signal
 import tempfile
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -38,7 +39,7 @@ HERE = Path(__file__).resolve().parent
 PUBLISHED = {name: listing for name, listing in listings().items() if listing.family != "house"}
 SAMPLED = 12  # mutants of a method in `make test`; `make slow` runs all
 LEAST = 4  # mutants that a method must have
-SECONDS = 10.0  # of the processor's time: a mutant that takes longer runs without end
+SECONDS, TIMES = 0.3, 10  # a mutant that takes longer than so many times the method, and this, runs without end
 NEAR = 1e-5  # numbers are equal up to float32's rounding
 
 
@@ -70,7 +71,8 @@ class Mechanism:
 
     `source` says where the numbers are from: a formula of the paper, or a file of the released code at a commit. `numbers` are
     {what: (a function of no arguments, what it must come to)}. Mutants are made of the recipe's own file or folder, and of
-    `also`, shared parts whose code is the method's; not of the functions `without`, {name: why}. `equal` names mutants that
+    `also`, shared parts whose code is the method's; not of the functions `without`, {name: why} ("part.*": all of
+    a class). `equal` names mutants that
     compute the same: {name: why}.
     """
 
@@ -85,10 +87,10 @@ class Mechanism:
     def targets(self) -> list[Target]:
         """The functions that are mutated."""
         every = [target for thing in (*own_modules(self.recipe), *self.also) for target in targets_of(thing)]
-        names = {target.name for target in every} | {target.holder for target in every}
-        unknown = set(self.without) - names
+        names = [{target.name, f"{target.holder}.*"} for target in every]
+        unknown = set(self.without).difference(*names)
         assert not unknown, f"{self.recipe}: `without` names functions that are not there: {sorted(unknown)}"
-        return [target for target in every if not {target.name, target.holder} & set(self.without)]
+        return [target for target, own in zip(every, names, strict=True) if not own & set(self.without)]
 
     @functools.cached_property
     def mutants(self) -> list[Mutant]:
@@ -114,16 +116,27 @@ class Mechanism:
 
     def told(self, mutant: Mutant, first: bool = False) -> set[str]:
         """Which of "numbers" and "world" tell the mutant from the method; with `first` one is enough."""
-        by = set[str]()
-        with put_in(mutant), time_limit():
+        by, seconds = set[str](), self._seconds
+        with put_in(mutant):
             for name, check in (("numbers", self.check_numbers), ("world", self.check_world)):
                 if by and first:
                     break
                 try:
-                    check()
+                    with time_limit(seconds):
+                        check()
+                except Endless:
+                    return {"numbers", "world"}
                 except Exception:  # noqa: BLE001 a mutant may raise anything, and has then been told
                     by.add(name)
         return by
+
+    @functools.cached_property
+    def _seconds(self) -> float:
+        """The processor's time that a mutant may take, by what the method takes."""
+        begun = time.process_time()
+        self.check_numbers()
+        self.check_world()
+        return max(SECONDS, TIMES * (time.process_time() - begun))
 
     def sample(self) -> list[Mutant]:
         """Some mutants that are not equal, the same ones every time: one of each kind first, then others."""
@@ -187,6 +200,14 @@ def _task(name: str) -> Any:
     return gd.tasks.load(name)
 
 
+class Later(ExamplePlay):
+    """A `play` at a step of a run."""
+
+    def __init__(self, step: int, steps: int) -> None:
+        super().__init__()
+        self.step, self.steps = step, steps
+
+
 def credited(recipe: Any, batch: Any, play: Any = None) -> list[float]:
     """The advantage of every step of the batch by the recipe's stages of credit."""
     for stage in recipe.stages.credit:
@@ -220,7 +241,12 @@ def said_tries(*problems: Sequence[tuple[Sequence[int], float]], column: str = "
         for attempt, (actions, value) in enumerate(tries):
             episodes.append(episode(segment(list(actions)), name=str(number), number=number, attempt=attempt))
             worth.append(float(value))
-    return pack(episodes).with_cols({column: Column.full("track", torch.tensor(worth))})
+    value = torch.tensor(worth)
+    return pack(episodes).with_cols({column: Column("track", value, _reasons(value))})
+
+
+def _reasons(value: torch.Tensor) -> torch.Tensor:
+    return torch.where(value.isnan(), int(Reason.FAILED), 0).to(torch.int8)
 
 
 def tries_at(seen: Mapping[str, Sequence[float]], column: str = "advantage") -> Any:
@@ -233,7 +259,7 @@ def tries_at(seen: Mapping[str, Sequence[float]], column: str = "advantage") -> 
             episodes.append(episode(segment([0, 0]), ask=ask, number=len(values)))
             values.append(value)
     every = torch.tensor(values).repeat_interleave(2)
-    reason = torch.where(every.isnan(), int(Reason.FAILED), 0).to(torch.int8)
+    reason = _reasons(every)
     columns = {column: Column("step", every, reason), f"not_{column}": Column("step", every + 9, reason)}
     return pack(episodes).with_cols(columns)
 
@@ -312,7 +338,7 @@ class Endless(Exception):
 
 
 @contextmanager
-def time_limit(seconds: float = SECONDS) -> Iterator[None]:
+def time_limit(seconds: float) -> Iterator[None]:
     """Of this process's own time, so that a busy machine changes nothing."""
 
     def stop(number: int, frame: Any) -> None:

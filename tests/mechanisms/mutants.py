@@ -47,9 +47,10 @@ DROPPED |= {"weight", "gated_by"}  # of a reward
 DROPPED |= {"sigmoid", "logsigmoid", "log1p", "expm1", "round", "square"}
 KEPT_KEYWORDS = {"strict", "dtype", "device", "generator", "cls", "weights_only"}  # how it is computed, not what
 NOT_SWAPPED = {"isinstance", "issubclass", "getattr", "setattr", "hasattr", "cast", "zip", "partial"}
-REPORTS = {"log", "warn"}  # of a `play`
+NOT_SWAPPED |= {"min", "max", "minimum", "maximum"}  # symmetric
+REPORTS = {"log", "warn", "_log"}  # of a `play`, and methods that do nothing but call those
 REPORTED = ("exams", "metrics", "detail")  # what is assigned to is only shown
-UNTOLD = {"__str__", "__repr__", "__init_subclass__", "name"}  # methods that only say what a part is
+UNTOLD = {"__str__", "__repr__", "name", "meant", "_log"}  # methods that only say what a part is, or what it did
 OTHER = "__another_index__"
 LONG = 60  # characters of a name on either side of its arrow
 TURNED: dict[type[ast.cmpop], tuple[type[ast.cmpop], ...]] = {
@@ -104,7 +105,7 @@ class Mutant:
 def targets_of(thing: Any) -> list[Target]:
     """The functions of a module, a class or a function itself, as written in its file; what only describes is left out."""
     thing = getattr(thing, "function", thing)  # of a recipe's entry
-    module: Any = thing if isinstance(thing, ModuleType) else inspect.getmodule(inspect.unwrap(thing))
+    module: Any = thing if isinstance(thing, ModuleType) else inspect.getmodule(_bare(thing) or thing)
     path, tree, flags = _syntax(module)
     listed = []
     for node in tree.body:
@@ -185,10 +186,9 @@ def _compiled(target: Target) -> CodeType:
         body = [
             ast.ClassDef(target.holder, bases=[], keywords=[], body=body, decorator_list=[], lineno=1, col_offset=0)
         ]
-    cells = target.function.__code__.co_freevars
     whole = ast.fix_missing_locations(ast.Module(body, []))
     code = compile(whole, str(target.file), "exec", flags=target.flags, dont_inherit=True)
-    return next(each for each in _nested(code) if each.co_name == bare.name and each.co_freevars == cells)
+    return next(each for each in _nested(code) if each.co_name == bare.name)
 
 
 def _nested(code: CodeType) -> Iterator[CodeType]:
@@ -203,8 +203,32 @@ Put = Callable[[Any], None]
 
 def _changes(function: ast.FunctionDef | ast.AsyncFunctionDef) -> Iterator[tuple[ast.AST, str, ast.AST, Put]]:
     body = function.body[1:] if ast.get_docstring(function) is not None else function.body
+    for_reports = _made_for_reports(function)
     for statement in body:
-        yield from _below(statement, functools.partial(_put_in_list, function.body, function.body.index(statement)))
+        put = functools.partial(_put_in_list, function.body, function.body.index(statement))
+        yield from (change for change in _below(statement, put) if change[0] not in for_reports)
+
+
+def _made_for_reports(function: ast.AST) -> set[ast.AST]:
+    """What is worked out for reports alone: assignments to names that nothing but reports reads, and all that is in them."""
+    within = {each for node in ast.walk(function) if _only_reports(node) for each in ast.walk(node)}
+    reads: dict[str, list[ast.AST]] = {}
+    for node in ast.walk(function):
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
+            reads.setdefault(node.id, []).append(node)
+    while True:
+        size = len(within)
+        for node in ast.walk(function):
+            if isinstance(node, ast.Assign) and node not in within:
+                names = [
+                    each for aim in node.targets for each in ast.walk(aim) if not isinstance(each, ast.expr_context)
+                ]
+                plain = [each.id for each in names if isinstance(each, ast.Name)]
+                only_names = len(plain) + sum(isinstance(each, ast.Tuple) for each in names) == len(names)
+                if only_names and all(set(reads.get(name, ())) <= within for name in plain):
+                    within.update(ast.walk(node))
+        if len(within) == size:
+            return within
 
 
 def _put_in_list(rows: list[Any], at: int, new: Any) -> None:
@@ -249,7 +273,7 @@ def _only_reports(node: ast.AST) -> bool:
         return True
     if isinstance(node, ast.keyword) and node.arg in KEPT_KEYWORDS:
         return True
-    if isinstance(node, ast.If) and not node.orelse and all(isinstance(each, ast.Raise) for each in node.body):
+    if isinstance(node, ast.If) and not node.orelse and all(map(_only_reports, node.body)):
         return True
     if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
         called = node.value.func
@@ -387,6 +411,8 @@ def another(container: Any, index: Any) -> Any:
         return torch.roll(container[index], 1, 0) if container[index].dim() else container[index]
     if isinstance(index, torch.Tensor | slice) and isinstance(container, torch.Tensor):
         return torch.roll(container[index], 1, 0)
+    if isinstance(index, slice) and (index.step or 1) < 0:
+        return container[:]
     if isinstance(index, slice):
         return container[slice((index.start or 0) + 1, index.stop, index.step)]
     if isinstance(container, Mapping):
