@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from harness import PUBLISHED, row, row_file
+from mutants import ROOT
 
 ROWS = [name for name in PUBLISHED if row_file(name).exists()]
 
@@ -20,3 +21,7 @@ def test_its_numbers_its_world_and_some_mutants(name):
 @pytest.mark.parametrize("name", ROWS)
 def test_all_mutants_are_told_from_it(name):
     row(name).check_all_mutants()
+
+
+def test_the_page_shows_a_row_as_it_is():
+    assert row_file("sec").read_text().strip() in (ROOT / "docs" / "mechanism_tests.md").read_text()

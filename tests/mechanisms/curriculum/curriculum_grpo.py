@@ -29,6 +29,10 @@ def banded(*lengths):
     return gd.score_samples(keeps_to(4.0, ramp=False), samples).whole
 
 
+def cut(size, room):
+    return budgeted(None, (size,), room=room, sampling=Sampling())._cut(Ask(Task("", "")), size).max_tokens
+
+
 def asked(step, **knobs):
     (ask,) = made("curriculum-grpo", max_tokens=300, **knobs).curriculum.draw(1, Later(step, 8))
     return [ask.n, ask.note["budget"], ask.sampling.max_tokens, ask.shown.removeprefix(ask.task.prompt)]

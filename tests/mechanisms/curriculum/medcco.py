@@ -23,6 +23,10 @@ def closed(**knobs):
     return (early - late) / 4
 
 
+def verified():
+    return list(kinds_of(made("medcco", TASK).stages.scores[0].task))
+
+
 C = "prefer/countdown"
 mechanism = Mechanism(
     "medcco",
@@ -36,10 +40,7 @@ mechanism = Mechanism(
         "verify": (lambda: drawn(0, closed="verify")[0][0], "verify/countdown"),
         "later": (lambda: drawn(7, 8, at=0.8)[0], [C] * 2 + ["countdown"] * 2),
         "what has begun does not go back": (lambda: drawn(5, 4)[0], ["countdown"] * 4),
-        "both forms are verified": (
-            lambda: list(kinds_of(made("medcco", TASK).stages.scores[0].task)),
-            [f"{C}:1", f"{C}:2", "countdown:1", "countdown:2"],
-        ),
+        "both forms are verified": (verified, [f"{C}:1", f"{C}:2", "countdown:1", "countdown:2"]),
         "tries": (
             lambda: [drawn(step, tries=3, order=o)[1] for step in (0, 9) for o in ("closed_first", "mixed")],
             [3] * 4,

@@ -32,13 +32,25 @@ def general(**knobs):
     return 1 - Counter(kind.partition(":")[0] for kind in drawn(**knobs)[0])["countdown"] / 12
 
 
-def by_family(weights):
-    task = made("nemotron-crossthink", TASK).curriculum.task
-    return proportions(task, weights).shares()
+def weighed(**weights):
+    return proportions(recipe().curriculum.task, {name.replace("_", ":"): weight for name, weight in weights.items()})
+
+
+def by_family(**weights):
+    return weighed(**weights).shares()
+
+
+def families(n, **weights):
+    return [ask.task.family for ask in weighed(**weights).draw(n, ExamplePlay())]
+
+
+GENERAL = "trace:1", "strings:1"
 
 
 CHOICES = ["countdown:1", "countdown:2", "prefer/trace:1", "prefer/strings:1"]
 
+
+BEHIND = "shares[k] * total - self.drawn.get(k, 0)"
 
 mechanism = Mechanism(
     "nemotron-crossthink",
@@ -59,10 +71,7 @@ mechanism = Mechanism(
             ],
         ),
         "a family's weight is shared by its kinds without one": (
-            lambda: [
-                by_family({"countdown": 2.0, "countdown:1": 1.0, "trace": 1.0}),
-                by_family({"countdown": 2.0, "trace": 2.0}),
-            ],
+            lambda: [by_family(countdown=2.0, countdown_1=1.0, trace=1.0), by_family(countdown=2.0, trace=2.0)],
             [
                 {"countdown:1": 0.25, "countdown:2": 0.5, "trace:1": 0.25},
                 {"countdown:1": 0.25, "countdown:2": 0.25, "trace:1": 0.5},
@@ -70,12 +79,7 @@ mechanism = Mechanism(
         ),
         "choices are verified too": (lambda: list(kinds_of(recipe(template="choice").stages.scores[0].task)), CHOICES),
         "three to two to one, from the first on": (
-            lambda: [
-                ask.task.kind.partition(":")[0]
-                for ask in proportions(
-                    recipe().curriculum.task, {"countdown:1": 3.0, "trace": 2.0, "strings": 1.0}
-                ).draw(6, ExamplePlay())
-            ],
+            lambda: families(6, countdown_1=3.0, trace=2.0, strings=1.0),
             ["countdown", "trace", "countdown", "strings", "trace", "countdown"],
         ),
         "a problem of a kind comes once": (lambda: drawn(60)[2], 60),
@@ -89,7 +93,7 @@ mechanism = Mechanism(
     equal={
         "nemotron_crossthink: source.get(...) with 0 before 'train'": "any problem says its family",
         "nemotron_crossthink: 0 -> 1": "any problem says its family",
-        "proportions.draw: round(shares[k] * total - self.drawn.get(k, 0), 9) -> shares[k] * total - self.drawn.get(k, 0)": "only for equal gaps that floats tell apart",
+        f"proportions.draw: round({BEHIND}, 9) -> {BEHIND}": "only for equal gaps that floats tell apart",
         "proportions.draw: 9 -> 10": "the same",
     },
 )
