@@ -408,7 +408,7 @@ def another(container: Any, index: Any) -> Any:
     """What stands at a neighbouring place: rows of a tensor turned by one, the key before, a slice that begins one later. Where
     there is no other place it raises, as an index out of range does."""
     if isinstance(index, tuple) and isinstance(container, torch.Tensor):
-        return torch.roll(container[index], 1, 0) if container[index].dim() else container[index]
+        return torch.roll(container[index], 1, 0) if container[index].dim() else container[index[::-1]]
     if isinstance(index, torch.Tensor | slice) and isinstance(container, torch.Tensor):
         return torch.roll(container[index], 1, 0)
     if isinstance(index, slice) and (index.step or 1) < 0:
