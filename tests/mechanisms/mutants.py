@@ -211,7 +211,14 @@ def _changes(function: ast.FunctionDef | ast.AsyncFunctionDef) -> Iterator[tuple
 
 def _made_for_reports(function: ast.AST) -> set[ast.AST]:
     """What is worked out for reports alone: assignments to names that nothing but reports reads, and all that is in them."""
-    within = {each for node in ast.walk(function) if _only_reports(node) for each in ast.walk(node)}
+    reports = [node for node in ast.walk(function) if _only_reports(node)]
+    reports += [
+        node.value.elts[1]  # what a loss notes
+        for node in ast.walk(function)
+        if isinstance(node, ast.Return) and isinstance(node.value, ast.Tuple) and len(node.value.elts) == 2
+        if isinstance(node.value.elts[1], ast.Dict | ast.DictComp)
+    ]
+    within = {each for node in reports for each in ast.walk(node)}
     reads: dict[str, list[ast.AST]] = {}
     for node in ast.walk(function):
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):

@@ -36,6 +36,8 @@ def neighbours(rank):
     return sum(float(APART[order[0], order[1]] + APART[order[1], order[2]]) for order in best) / len(best)
 
 
+MEAN = "examples.x[examples.y == c].double()"
+
 mechanism = Mechanism(
     "curriculum-designer",
     source="arXiv:2211.15470, section 3.3, with the released code's ranking (ZhangLab-DeepNeuroCogLab/Learning2Learn)",
@@ -71,8 +73,7 @@ mechanism = Mechanism(
         moves=0.2,
     ),
     equal={
-        "distances: examples.x[examples.y == c].double().mean(0) -> examples.x[examples.y == c].double().sum(0)":
-            "a factor that the length takes off",
+        f"distances: {MEAN}.mean(0) -> {MEAN}.sum(0)": "a factor that the length takes off",
         "distances: examples.x[examples.y == c] shuffled": "a mean has no order",
         "similarity_score: apart.var(...) without correction=": "a factor of all spreads alike",
         "similarity_score: 0 -> 1": "a factor of all spreads alike",

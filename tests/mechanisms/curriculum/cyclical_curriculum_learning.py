@@ -11,6 +11,7 @@ from guerdon.recipes.curriculum.cyclical_curriculum_learning.parts import cycle,
 from guerdon.studies.digits import Examples
 
 TEN = Examples(torch.arange(10.0)[:, None], torch.arange(10))
+ALL = (1.0, 1.0, 0.5)  # of the examples, in every pass
 EASY = torch.tensor([1.0] * 5 + [1e-9] * 5, dtype=torch.float64)
 
 
@@ -39,9 +40,15 @@ mechanism = Mechanism(
         "sizes of passes, cut in batches": (lambda: [len(each) for each in batches(20, 4)], [4, 1, 4, 4, 2, 4, 1]),
         "the last pass is cut short": (lambda: [len(each) for each in batches(8, 9)], [5, 3]),
         "one at least": (lambda: [len(each) for each in batches(2, 9, how=(0.01, 0.01, 0.5))], [1, 1]),
-        "no example twice in a pass": (lambda: len(set(sum(batches(15, 9, how=(1.0, 1.0, 0.5))[:2], []))), 10),
+        "no example twice in a pass": (
+            lambda: len({row for each in batches(15, 9, how=ALL)[:2] for row in each}),
+            10,
+        ),
         "by their scores": (lambda: sorted(batches(5, 5, EASY)[0]), [0, 1, 2, 3, 4]),
-        "shuffled anew": (lambda: batches(20, 10, how=(1.0, 1.0, 0.5))[0] != batches(20, 10, how=(1.0, 1.0, 0.5))[1], True),
+        "shuffled anew": (
+            lambda: batches(20, 10, how=ALL)[0] != batches(20, 10, how=ALL)[1],
+            True,
+        ),
     },
     world=World(
         says="half of the examples are easy: the first pass takes those",
@@ -55,5 +62,7 @@ mechanism = Mechanism(
         "drawn: rows[torch.randperm(len(rows), generator=draw)][:left] shuffled": "another order by lot",
         "drawn: rows[torch.randperm(len(rows), generator=draw)] shuffled": "another order by lot",
     },
-    without={"cyclical_curriculum_learning": "the study around the passes; tests/recipes/test_studies.py trains its networks"},
+    without={
+        "cyclical_curriculum_learning": "the study around the passes; tests/recipes/test_studies.py trains its networks"
+    },
 )

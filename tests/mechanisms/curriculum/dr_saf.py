@@ -123,7 +123,10 @@ mechanism = Mechanism(
     ),
     equal={
         **dict.fromkeys(
-            (f"{name}: sorted({{*group.tolist()}}) -> {{*group.tolist()}}" for name in ("rates", "length_by_rate._medians")),
+            (
+                f"{name}: sorted({{*group.tolist()}}) -> {{*group.tolist()}}"
+                for name in ("rates", "length_by_rate._medians")
+            ),
             "groups in another order",
         ),
         "rates: right.value[own & right.valued] shuffled": "a share has no order",

@@ -66,7 +66,6 @@ mechanism = Mechanism(
         moves=0.25,
     ),
     equal={
-        "bandit.draw: play.generator(...) with sum(self.drawn.values()) before 'bandit'": "other numbers, as random",
         "magnitude.__call__: batch.up(...) without of=": "an advantage is a column per step, which is the default",
     },
 )

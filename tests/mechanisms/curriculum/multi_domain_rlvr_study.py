@@ -52,7 +52,12 @@ mechanism = Mechanism(
     numbers={
         "each alone": (
             lambda: study()[0],
-            {"own": 0.3, "transfer": 0.2 / 6, "accuracy": sum(0.3 + g / 3 for g in (0.5, 0.3, 0.3)) / 3, "gains": ALONE},
+            {
+                "own": 0.3,
+                "transfer": 0.2 / 6,
+                "accuracy": sum(0.3 + g / 3 for g in (0.5, 0.3, 0.3)) / 3,
+                "gains": ALONE,
+            },
         ),
         "what is trained on": (
             lambda: study(tries=3)[1],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from math import exp, log, nan
 
 import torch
@@ -22,11 +23,12 @@ def column(level, values):
     return Column(level, value, torch.where(value.isnan(), int(Reason.FAILED), 0).to(torch.int8))
 
 
-def weighed(head=HEAD, shaped=(1.0, 1.0, -1.0, -1.0), correct=(1.0, 0.0), **knobs):
+def weighed(head=HEAD, shaped=(1.0, 1.0, -1.0, -1.0), correct=(1.0, 0.0), given=0, **knobs):
     batch = example_tries([list(correct)], steps=len(head) // len(correct))
     columns = {"correct": column("track", list(correct)), "shaped": column("step", list(shaped))}
     batch = batch.with_cols({**columns, "token_rm.value": column("step", head)})
-    return weigh_tokens(**knobs)(batch, ExamplePlay())["advantage"]
+    batch = dataclasses.replace(batch, weight=torch.where(torch.arange(batch.S) < given, 0.0, batch.weight))
+    return weigh_tokens(**knobs)(batch, ExamplePlay())["advantage"].tolist()
 
 
 def kept(*problems):
@@ -67,6 +69,8 @@ def wired(**knobs):
 NAMES = ["verified", "centre", "mixed", "only", "weigh_tokens", "Learn", "Learn"]
 MODELS = ["policy", "reference", "token_rm"]
 
+SIDE = "(counted & side).double().sum()"
+
 mechanism = Mechanism(
     "oreal",
     source="arXiv:2502.06781, eq. 7 to 9; the released configuration's 0.5 for wrong tries and 10 of 90 steps of warm-up",
@@ -86,10 +90,17 @@ mechanism = Mechanism(
             lambda: weighed([9e9] * 2 + [-9e9] * 2, (1.0, nan, -1.0, -1.0)),
             [3.0, nan, -0.75, -0.75],
         ),
-        "a hole in what the head says": (lambda: weighed([9e9, nan, -9e9, -9e9])[[0, 2, 3]], [2.0, -1.0, -1.0]),
-        "cross-entropy of the mean": (lambda: loss([3.0, -1.0, 2.0, 0.0], [1.0, 0.0]), (log(1 + exp(-1)) + log(1 + exp(1))) / 2),
+        "a hole in what the head says": (lambda: weighed([9e9, nan, -9e9, -9e9]), [2.0, nan, -1.0, -1.0]),
+        "a step that was given is in no mean, whatever the head says of it": (
+            lambda: [weighed([said, log(3), -9e9, -9e9], (nan, 1.0, -1.0, -1.0), given=1)[1] for said in (9e9, nan)],
+            [1.5, 1.5],
+        ),
+        "cross-entropy of the mean": (
+            lambda: loss([3.0, -1.0, 2.0, 0.0], [1.0, 0.0]),
+            log((1 + exp(-1)) * (1 + exp(1))) / 2,
+        ),
         "one of each, of problems with both": (
-            lambda: kept([0.0, 1.0, 0.0], [1.0, 1.0], [None, 0.0], [1.0, 0.0]),
+            lambda: kept([0.0, 0.0, 1.0, 1.0], [1.0, None], [None, 0.0], [1.0, 1.0, 1.0, 0.0]),
             [(0, 0.0), (0, 1.0), (3, 0.0), (3, 1.0)],
         ),
         "of 1 and -1, over the others": (shaped, [2.0, -1.0, -1.0]),
@@ -99,7 +110,7 @@ mechanism = Mechanism(
             [[0.0, 0.0, 2e-5, 2e-5], 0.5, True, ["step"] * 2, ["token_rm", 3e-4, "one_of_each", MODELS], NAMES],
         ),
         "with other knobs": (
-            lambda: wired(lr=1e-3, warm=0.5, rm_lr=1e-2, negative=0.25)[:2] + [wired(rm_lr=1e-2)[4][1]],
+            lambda: [*wired(lr=1e-3, warm=0.5, negative=0.25)[:2], wired(rm_lr=1e-2)[4][1]],
             [[0.0, 0.0, 0.0, 1e-3], 0.25, 1e-2],
         ),
         "nothing is waited for": (lambda: wired(weighed=False)[:3], [[2e-5] * 4, 0.5, False]),
@@ -110,4 +121,19 @@ mechanism = Mechanism(
         off={"weighed": False},
         moves=1.0,
     ),
+    equal={
+        **dict.fromkeys(
+            (
+                "one_of_each.__call__: first[int(value[k] > 0.5)] shuffled",
+                "one_of_each.__call__: value[k] > 0.5 -> value[k] <= 0.5",
+            ),
+            "one of both is kept, whichever is called the first",
+        ),
+        "one_of_each.__call__: value[k] > 0.5 -> value[k] >= 0.5": "outcomes are 0 and 1",
+        "weigh_tokens.__call__: at_steps(batch, outcome) > 0.5 -> at_steps(batch, outcome) >= 0.5": "outcomes are 0 and 1",
+        f"weigh_tokens.__call__: {SIDE}.clamp(min=1) -> {SIDE}": "a kind that is not there has no step to weigh",
+        "weigh_tokens.__call__: with_step_column(...) with head before outcome": "whose reason is told first",
+        "weigh_tokens._chance: 0.0 -> 1.0": "what is no number is masked after, or given",
+        "weigh_tokens._chance: upto(own).clamp(min=1) -> upto(own)": "a given step has no advantage",
+    },
 )
