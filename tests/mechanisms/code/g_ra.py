@@ -35,7 +35,7 @@ def handed_in(**knobs):
 
 mechanism = Mechanism(
     "g-ra",
-    source="arXiv:2508.10548, eq. 4: R = R_long + [R_long >= tau] sum of the turns' rewards",
+    source="arXiv:2508.10548: R = R_long + [R_long >= tau] sum of the turns' rewards",
     also=[bonus],
     numbers={
         "gated": (lambda: six(**EVEN), [0, 0, 0, 0.5 + 0.3, 1.0 + 0.4, 0]),

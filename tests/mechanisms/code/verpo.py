@@ -62,7 +62,7 @@ def weighed(*marks, group=None, **knobs):
 
 mechanism = Mechanism(
     "verpo",
-    source="arXiv:2601.03525v3, section 3.2: w = exp(-alpha rho) / (N(rho) + delta), A = A_outcome + beta A_dense",
+    source="arXiv:2601.03525, third version: w = exp(-alpha rho) / (N(rho) + delta), A = A_outcome + beta A_dense",
     also=[by_rarity],
     numbers={
         "dense alone": (lambda: dense(outcome=0.0, beta=1.0), DENSE),

@@ -74,7 +74,7 @@ MISSING = "(missing := (self.groups - self._found(batch, play)))"
 
 mechanism = Mechanism(
     NAME,
-    source="arXiv:2504.03380, section 3.2: a problem is kept where low <= rate <= high, and asked for until the batch is full",
+    source="arXiv:2504.03380: a problem is kept where low <= rate <= high, and asked for until the batch is full",
     also=[with_rate.__call__, _take_groups, until_enough.__call__, until_enough._found],
     numbers={
         "of 8, 2 to 6 right": (lambda: kept(*range(9)), [2, 3, 4, 5, 6]),

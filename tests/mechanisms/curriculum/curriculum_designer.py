@@ -40,7 +40,7 @@ MEAN = "examples.x[examples.y == c].double()"
 
 mechanism = Mechanism(
     "curriculum-designer",
-    source="arXiv:2211.15470, section 3.3, with the released code's ranking (ZhangLab-DeepNeuroCogLab/Learning2Learn)",
+    source="arXiv:2211.15470, with the released code's ranking (ZhangLab-DeepNeuroCogLab/Learning2Learn)",
     numbers={
         "cosine distances of mean images, as shares": (
             lambda: distances(THREE, [0, 1, 2]),

@@ -32,7 +32,7 @@ def easy(scores):
 
 mechanism = Mechanism(
     "cyclical-curriculum-learning",
-    source="arXiv:2202.05531, algorithm 1: sizes from start to end by 1/alpha and back by alpha; examples by their scores",
+    source="arXiv:2202.05531 and its authors' code: sizes grow by 1/alpha and shrink by alpha; examples by scores",
     numbers={
         "up and down": (lambda: shares(7, 0.25, 1.0, 0.5), [0.25, 0.5, 1.0, 0.5, 0.25, 0.5, 1.0]),
         "bounded by both ends": (lambda: shares(5, 0.3, 0.5, 0.5), [0.3, 0.5, 0.3, 0.5, 0.3]),

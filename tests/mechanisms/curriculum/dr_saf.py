@@ -53,7 +53,7 @@ BOTH = "(right.reason, word.reason)"
 
 mechanism = Mechanism(
     "dr-saf",
-    source="arXiv:2508.11582, sections 3.2 to 3.4, with the released code's 0.06, 0.2, 0.12, 0.95 and 0.9",
+    source="arXiv:2508.11582, with the released code's 0.06, 0.2, 0.12, 0.95 and 0.9",
     numbers={
         "all right: those up to the median": (lambda: lengths(*ALL), [0.06, 0.06, 0.0]),
         "some right: wrong ones from the median of the right on": (

@@ -39,7 +39,7 @@ def drawn(**knobs):
 
 mechanism = Mechanism(
     "dump",
-    source="ZhentingWang/DUMP@235e85d4, verl/utils/curriculum_learning.py, lines 141 to 166; arXiv:2504.09710, section 3",
+    source="ZhentingWang/DUMP@235e85d4, verl/utils/curriculum_learning.py, lines 141 to 166; arXiv:2504.09710",
     also=[ucb, softmax, bandit.draw, bandit.observe, magnitude],
     numbers={
         "mean |A| + sqrt(2 ln(n + 1) / (n_d + 1))": (scores, [1.75 / 3 + BONUS[0], BONUS[1]]),

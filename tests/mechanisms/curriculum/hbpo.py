@@ -53,7 +53,7 @@ S = (2 / 3) ** 0.5 + 1e-4  # of 3, 2, 1 and 2
 
 mechanism = Mechanism(
     "hbpo",
-    source="arXiv:2507.15844, eq. 1 to 5; beta 4 and a deviation of 1 over the length: the released code",
+    source="arXiv:2507.15844, eq. 1 to 3, advantages within and across budgets; beta 4 and a deviation of 1: the code",
     also=[within_budget, promise, budgeted.within],
     numbers={
         "within, over and beyond the budget, wrong, and what each was promised": (

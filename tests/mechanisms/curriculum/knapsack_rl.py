@@ -67,7 +67,7 @@ NO_GAIN = by_rule([0.125, 0.75, 0.5, 0.0], 6, most=9, gain=False)
 
 mechanism = Mechanism(
     "knapsack-rl",
-    source="arXiv:2509.25849, eq. 7: (1 - p^N - (1-p)^N) p (1-p)^2, the largest sum; the code's cases at 0, at 1 and unseen",
+    source="arXiv:2509.25849: (1 - p^N - (1-p)^N) p (1-p)^2, the largest sum; the code's cases at 0, at 1 and unseen",
     also=[knapsack.draw, knapsack.rate, knapsack.observe, sort_of, shares, filled, enough, levelled],
     numbers={
         "rates 1/2, 1/4, 0 and 1": (lambda: by_rule([0.5, 0.25, 0.0, 1.0]), [*best([0.5, 0.25], 12), 2, 2]),

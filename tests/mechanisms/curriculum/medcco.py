@@ -30,7 +30,7 @@ def verified():
 C = "prefer/countdown"
 mechanism = Mechanism(
     "medcco",
-    source="arXiv:2505.19213, section 3.2: closed questions, then open ones",
+    source="arXiv:2505.19213: closed questions, then open ones",
     also=[in_stages.draw],
     numbers={
         "closed first": (lambda: drawn(0, 4, 5, 9), [[C] * 4 + ["countdown"] * 4, 8]),

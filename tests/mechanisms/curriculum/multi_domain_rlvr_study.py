@@ -48,7 +48,7 @@ ALONE = {
 
 mechanism = Mechanism(
     "multi-domain-rlvr-study",
-    source="arXiv:2507.17512, section 3: gains by domain of training on one, two and three domains",
+    source="arXiv:2507.17512: gains by domain of training on one, two and three domains",
     numbers={
         "each alone": (
             lambda: study()[0],

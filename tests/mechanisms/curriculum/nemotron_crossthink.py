@@ -54,7 +54,7 @@ BEHIND = "shares[k] * total - self.drawn.get(k, 0)"
 
 mechanism = Mechanism(
     "nemotron-crossthink",
-    source="arXiv:2504.13941, section 3.3: general problems and mathematics 2 to 1, kinds of a domain alike",
+    source="arXiv:2504.13941: general problems and mathematics 2 to 1, kinds of a domain alike",
     also=[proportions],
     numbers={
         "two to one": (shares, {"countdown:1": 1 / 6, "countdown:2": 1 / 6, "trace:1": 1 / 3, "strings:1": 1 / 3}),

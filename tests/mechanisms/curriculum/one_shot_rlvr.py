@@ -70,7 +70,7 @@ def loss(**knobs):
 
 mechanism = Mechanism(
     "one-shot-rlvr",
-    source="arXiv:2504.20571, section 2: the variance of a problem's success rates over a run on all; entropy and KL of 0.001",
+    source="arXiv:2504.20571: the variance of a problem's success rates over a run on all; entropy and KL of 0.001",
     also=[by_variance, history_of, rates, recorded],
     numbers={
         "the one that varied most": (told, [0.4, 0.1, 2, [2], {"budget": Trained.budget}, 8]),

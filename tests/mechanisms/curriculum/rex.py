@@ -29,7 +29,7 @@ def z(share):
 
 mechanism = Mechanism(
     "rex",
-    source="arXiv:2107.04197, eq. 1: peak (1 - z) / (1 - z/2), z the share of the run done",
+    source="arXiv:2107.04197: peak (1 - z) / (1 - z/2), z the share of the run done",
     also=[rex],
     numbers={
         "at 0, 1/4, 1/2, 3/4 and all of the run": (rates, [z(0.0), z(0.25), z(0.5), z(0.75), 0.0]),

@@ -34,7 +34,7 @@ def kept(**knobs):
 
 mechanism = Mechanism(
     "sec",
-    source="arXiv:2505.14970, eq. 4 and 5: Q <- alpha |A| + (1 - alpha) Q, drawn with softmax(Q / tau)",
+    source="arXiv:2505.14970: Q <- alpha |A| + (1 - alpha) Q, drawn with softmax(Q / tau)",
     also=[boltzmann, softmax],
     numbers={
         "one step": (lambda: values({"parity:1": [1.0, -0.5]}), [0.375, 0.0]),

@@ -38,7 +38,7 @@ AHEAD = [0.6, 0.6, -0.1, -0.1]  # the lines from each token on, less the other t
 
 mechanism = Mechanism(
     NAME,
-    source="arXiv:2410.15115, section 4: clip min(r - eta, 0); delta r_t - r_t+1, the last but one its own, the last 0",
+    source="arXiv:2410.15115: clip min(r - eta, 0); delta r_t - r_t+1, the last but one its own, the last 0",
     also=[shortfall, delta],
     numbers={
         "as they come": (lambda: lines(refine="none", eta=0.5), LINES),

@@ -73,7 +73,7 @@ SIDE = "(counted & side).double().sum()"
 
 mechanism = Mechanism(
     "oreal",
-    source="arXiv:2502.06781, eq. 7 to 9; the released configuration's 0.5 for wrong tries and 10 of 90 steps of warm-up",
+    source="arXiv:2502.06781; the released configuration's 0.5 for wrong tries and 10 of 90 steps of warm-up",
     numbers={
         "right by 2p - 1, wrong by half of 1 - 2p, each kind by its own number": (
             weighed,

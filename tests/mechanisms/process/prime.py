@@ -58,7 +58,7 @@ def wired(**knobs):
 
 mechanism = Mechanism(
     "prime",
-    source="arXiv:2502.01456, eq. 5: RLOO of outcomes, and of token rewards less the other tries' mean; beta 0.05, 0.2 to 0.8",
+    source="arXiv:2502.01456, section 3.2: RLOO of outcomes, and of token rewards less the others' mean; beta 0.05, 0.2 to 0.8",
     numbers={
         "what is still to come, less the others' mean token": (lambda: returns(bounded=False), RETURNS),
         "bounded by the largest sum to come, 4": (returns, [(x * 1) / 4 for x in RETURNS]),

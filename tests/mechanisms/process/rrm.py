@@ -42,7 +42,7 @@ def lucky(**knobs):
 
 mechanism = Mechanism(
     "rrm",
-    source="arXiv:2510.07774, section 3: a rubric's grade of the whole solution, from 0 to 1, in place of the answer's",
+    source="arXiv:2510.07774: a rubric's grade of the whole solution, from 0 to 1, in place of the answer's",
     also=[overall],
     numbers={
         "the step checker": (lambda: pay(SOUND, LUCKY, WRONG, BARE), [1.0, 0.0, 0.0, 1.0]),

@@ -70,7 +70,7 @@ def told_apart(method="spo"):
 
 mechanism = Mechanism(
     "spo",
-    source="AIFrameResearch/SPO@b9fc6a26, tree_episode_generator.py, lines 100 to 106: a child's score less its parent's",
+    source="arXiv:2505.23564; AIFrameResearch/SPO@b9fc6a26, tree_episode_generator.py, lines 100 to 106",
     also=[prefix_gain, played_tree, _of_children, Tree.gain, unlikely],
     numbers={
         "a node is the mean of its children, a segment counts once": (

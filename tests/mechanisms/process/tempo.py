@@ -41,7 +41,7 @@ LESS, ALONE = "unrolled.of(gap_K) + tree.gained() - 0 * unrolled.of(rewa...", "u
 
 mechanism = Mechanism(
     "tempo",
-    source="arXiv:2509.18314, eq. 7: A_t = (r - mean + V(s_t+1) - V(s_t)) / std",
+    source="arXiv:2509.18314: A_t = (r - mean + V(s_t+1) - V(s_t)) / std",
     also=[branch_gain, merged_tree, Tree.gain, Tree.gained],
     numbers={
         "four tries": (advantages, by_hand(1.0)),

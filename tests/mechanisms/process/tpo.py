@@ -76,7 +76,7 @@ HIDDEN = "hidden.new_zeros(batch.G, hidden.shape[1]).index_add(0, b..."
 
 mechanism = Mechanism(
     "tpo",
-    source="MrBlankness/TPO, loss.py, lines 24, 25 and 56 to 65; LambdaLoss's weights as in arXiv:2402.01878, eq. 9",
+    source="arXiv:2410.12854; MrBlankness/TPO@ba87a23, loss.py, lines 24, 25, 56 to 65; lambdas as in arXiv:2402.01878",
     also=[list_ranking.__call__, list_ranking._margins, ranks, step_pairs._pairs],
     numbers={
         "a list of three graded steps": (lambda: loss([GRADED], LOGP, adapt=0.0), by_hand(GRADED, SCORE) / 3),
