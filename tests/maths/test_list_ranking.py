@@ -13,7 +13,7 @@ from guerdon.core.column import Column
 from guerdon.core.example import ExamplePlay
 from guerdon.core.pack import pack
 from guerdon.losses.pair import dpo
-from guerdon.losses.ranking import list_ranking, ranks
+from guerdon.losses.ranking import list_ranking
 from guerdon.select.sibling_pairs import step_pairs
 
 
@@ -33,13 +33,6 @@ def lists(*worths):
 
 def noise(*size):
     return torch.randn(*size, generator=torch.Generator().manual_seed(4)).double()
-
-
-def test_ranks_by_hand():
-    score = torch.tensor([0.5, 2.0, 0.5, 0.5, 9.0, 1.0])
-    worth = torch.tensor([0.0, 0.0, 1.0, 0.0, 0.0, 1.0])
-    group = torch.tensor([0, 0, 0, 0, 1, 1])
-    assert ranks(score, worth, group).tolist() == [3.5, 1.0, 2.0, 3.5, 1.0, 2.0]
 
 
 def test_two_answers_by_hand():

@@ -1,4 +1,4 @@
-"""Bandits over kinds of problems: their scores by hand, what they draw, that a resumed run draws the same, and the recipes
+"""Bandits over kinds of problems: what they remember, what they draw, that a resumed run draws the same, and the recipes
 made of them."""
 
 from __future__ import annotations
@@ -66,21 +66,6 @@ def tried(*worth, column="advantage", level="step", steps=2):
 # --- UCB ----------------------------------------------------------------------------------------------------------
 
 
-def test_before_anything_was_seen_all_kinds_are_alike():
-    rule = ucb()
-    assert rule.scores(THREE) == [0.0, 0.0, 0.0]
-    assert rule.shares(rule.scores(THREE), At()) == pytest.approx([1 / 3] * 3)
-
-
-def test_ucb_by_hand():
-    rule = ucb()
-    rule.update({"countdown:1": [0.0, 0.0, 0.0], "countdown:2": [1.0, 0.5]}, At())
-    found = rule.scores(THREE)  # 5 tries in all
-    assert found == pytest.approx([sqrt(2 * log(6) / 4), 0.75 + sqrt(2 * log(6) / 3), sqrt(2 * log(6))])
-    total = sum(exp(s / 0.1) for s in found)
-    assert rule.shares(found, At()) == pytest.approx([exp(s / 0.1) / total for s in found])
-
-
 def test_the_window_forgets_values_and_not_tries():
     rule = ucb(window=3)
     rule.update({"a:1": [9.0, 1.0]}, At())
@@ -110,27 +95,7 @@ def test_a_try_without_a_value_is_in_no_mean_and_counts_as_a_try():
     assert a > 0.99 > 0.01 > b
 
 
-def test_explore_weighs_the_bonus():
-    plain, double, none = ucb(), ucb(explore=2.0), ucb(explore=0.0)
-    for rule in (plain, double, none):
-        rule.update({"a:1": [0.5, 0.25]}, At())
-    (p,), (d,), (n,) = (rule.scores(["a:1"]) for rule in (plain, double, none))
-    assert n == 0.375 and d - p == pytest.approx(p - n) == pytest.approx(sqrt(2 * log(3) / 3))
-
-
 # --- TD -----------------------------------------------------------------------------------------------------------
-
-
-def test_td_by_hand():
-    rule = boltzmann(alpha=0.5, tau=0.4)
-    rule.update({"countdown:1": [0.0, 0.0], "countdown:2": [1.0, 0.5, NAN]}, At())
-    assert rule.scores(THREE) == pytest.approx([0.0, 0.375, 0.0])
-    rule.update(
-        {"countdown:2": [0.25], "countdown:3": [NAN]}, At()
-    )  # half of 0.25 and half of 0.375; no value: as it was
-    assert rule.scores(THREE) == pytest.approx([0.0, 0.3125, 0.0])
-    e = exp(0.3125 / 0.4)
-    assert rule.shares(rule.scores(THREE), At()) == pytest.approx([1 / (2 + e), e / (2 + e), 1 / (2 + e)])
 
 
 def test_knobs_take_schedules():

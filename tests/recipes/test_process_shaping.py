@@ -1,4 +1,4 @@
-"""Recipes that refine a process reward or grade the whole solution: what they pay by hand, and what they become without."""
+"""Recipes that refine a process reward or grade the whole solution: what they become without, and that they run."""
 
 from __future__ import annotations
 
@@ -42,50 +42,14 @@ def advantages(recipe):
     return batch["advantage"].tolist()
 
 
-@pytest.mark.parametrize(
-    ("refine", "by_hand"),
-    [
-        ("none", [0.9, 0.4, 0.2, 1.0]),
-        ("clip", [0.0, -0.1, -0.3, 0.0]),
-        ("delta", [0.5, 0.2, 0.2, 0.0]),
-        ("both", [0.1, 0.2, -0.3, 0.0]),
-    ],
-)
-def test_lines_are_paid_as_they_are_refined(folder, refine, by_hand):
-    recipe = built("clip-delta-prm-reward", folder, refine=refine, eta="0.5")
-    stage = recipe.stages.scores[-1]
-    steps = torch.tensor([0.9, 0.4, 0.2, 1.0])
-    parts = []
-    formula = stage.reward
-    while formula.of:
-        parts.append(formula)
-        (formula,) = formula.of.values()
-    for part in reversed(parts):
-        steps = part.per_step(steps)
-    assert steps.tolist() == pytest.approx(by_hand)
-    assert formula.name == "process_model" and "prm" in recipe.models
-
-
 def test_without_the_lines_it_is_grpo(folder):
     plain = built("grpo", folder)
     assert advantages(built("clip-delta-prm-reward", folder, alpha="0")) == advantages(plain)
     assert fingerprint(list(built("rrm", folder, grader="answer").stages)) == fingerprint(list(plain.stages))
 
 
-def test_a_token_is_worth_the_lines_from_its_own_on(folder):
-    """The other try is the baseline at each place."""
-    ahead, theirs = torch.tensor([0.2, 0.2, -0.1, -0.1]), torch.tensor([-0.4, -0.4, 0.0, 0.0])
-    answer = 0.5 / (0.5**0.5 + 1e-4)
-    by_hand = [*(answer + 0.5 * (ahead - theirs)).tolist(), *(-answer + 0.5 * (theirs - ahead)).tolist()]
-    assert advantages(built("clip-delta-prm-reward", folder, alpha="0.5")) == pytest.approx(by_hand, abs=1e-5)
-
-
-def test_the_exact_grader_pays_for_sound_solutions_alone(folder):
+def test_the_exact_grader_is_learned_from_and_examined(folder):
     recipe = built("rrm", folder)
-    problem = gd.tasks.load("chain:1").get("train", 0)  # 4 *4 *5
-    said = ("4*4=16\n16*5=80\n= 80", "4*4=17\n16*5=80\n= 80", "4*4=16\n16*5=81\n= 81", "= 80")
-    reward = recipe.stages.scores[-1].reward
-    assert gd.score_samples(reward, [{"task": problem, "completion": text} for text in said]).whole == [1, 0, 0, 1]
     assert recipe.stages.credit[0].reward == "reward"
     assert {type(metric).__name__ for metric in recipe.exams[0].metrics} == {"accuracy", "answer_length", "sound"}
 

@@ -15,7 +15,6 @@ from guerdon.core.pack import pack
 from guerdon.core.part import part
 from guerdon.core.task import Sampling
 from guerdon.credit.prefix_tree import branch_gain
-from guerdon.credit.restart_values import restarts
 from guerdon.credit.tree import prefix_gain
 from guerdon.engine.player import Player
 from guerdon.envs.simple import single_turn
@@ -88,13 +87,6 @@ def test_a_tree_is_trained_on_and_the_exam_asks_plainly():
     assert isinstance(credit, prefix_gain) and (credit.mean, credit.once) == ("child", True)
     assert isinstance(learner.on, unlikely) and [term.mean for term in learner.loss.terms] == ["step", "step"]
     assert made("spo", mask=1.0).stages.learners[0].on is None
-
-
-def test_a_chain_is_played_on_where_something_was_chosen():
-    recipe = made("spo", reward=shares, form="chain", rho=0.8, cuts=2, more=3)
-    (credit,) = recipe.stages.credit
-    assert isinstance(credit, restarts) and (credit.below, credit.every, credit.tries) == (0.8, 2, 3)
-    assert credit.score is recipe.stages.scores[-1] and isinstance(recipe.env, single_turn)
 
 
 def test_lists_and_the_ends_of_them_are_of_the_same_trees():

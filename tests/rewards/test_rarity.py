@@ -41,15 +41,6 @@ def test_items_that_are_nearly_as_easy_count_as_alike_by_hand():
     assert scores == pytest.approx([2 / alike, 1 / alike])
 
 
-def test_delta_is_added_to_the_count_by_hand():
-    assert weighed("1", "0", alpha=0.0, delta=1.0).whole == pytest.approx([0.5, 0.0])
-
-
-def test_each_group_has_its_own_weights():
-    scores = weighed("10", "01", "11", "11", group=[0, 0, 1, 1], alpha=1.0).whole
-    assert scores == pytest.approx([E(-0.5) / 2, E(-0.5) / 2, E(-1.0), E(-1.0)])
-
-
 def test_one_kernel_for_all_without_a_taste_for_rare_ones_is_the_share():
     scores = weighed("1110", "1100", "0000", alpha=0.0, sigma=1e6).whole
     assert scores == pytest.approx([0.75, 0.5, 0.0])

@@ -1,0 +1,70 @@
+"""Every published method that has a mechanism test: its numbers, its world, and that both tell mutants of it from it."""
+
+from __future__ import annotations
+
+import pytest
+from harness import PUBLISHED, row, row_file
+from mutants import ROOT
+
+WAITING = [  # methods that have none yet
+    "amft",
+    "auto-cei",
+    "biprm",
+    "clpo",
+    "curricula-in-federated-learning",
+    "exit",
+    "fin-prm",
+    "ghpo",
+    "guide",
+    "implicit-prm",
+    "intro",
+    "ledex",
+    "masa",
+    "master-rm",
+    "mrmbench",
+    "pcl",
+    "plan-rewardbench",
+    "reasonflux-prm",
+    "reasoning-sql",
+    "reflexicoder",
+    "regret-preference-model",
+    "rest-rl",
+    "reward-consistency-contrast-instructions",
+    "rewardbench-2",
+    "rewardmath",
+    "scope",
+    "self-critique",
+    "simplerl-zoo",
+    "starc",
+    "sws",
+    "sycophancy-to-subterfuge",
+    "t-reg",
+    "tp-grpo-thought",
+    "what-srms-reward",
+]
+ROWS = [name for name in PUBLISHED if row_file(name).exists()]
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_its_numbers_its_world_and_some_mutants(name):
+    mechanism = row(name)
+    mechanism.check_mutants(mechanism.sample())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ROWS)
+def test_all_mutants_are_told_from_it(name):
+    row(name).check_all_mutants()
+
+
+def test_every_other_method_is_named_as_waiting():
+    assert sorted(PUBLISHED) == sorted([*ROWS, *WAITING])
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_its_source_names_its_paper(name):
+    assert PUBLISHED[name].paper in row(name).source
+
+
+def test_the_page_shows_a_row_as_it_is():
+    assert row_file("sec").read_text().strip() in (ROOT / "docs" / "mechanism_tests.md").read_text()
