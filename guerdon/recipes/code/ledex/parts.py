@@ -180,7 +180,7 @@ class by_spans(FieldColumns):
     after it. A reply that explains nothing has `rest` everywhere.
 
     *Assumes* that an explanation is worth what its own score says. It also decides which program follows, which its steps are
-    not paid for here: biased where `first` is no measure of that.
+    not paid for here: biased where `first` is no measure of that. LeDex pays so (Jiang et al. 2024, arXiv:2405.18649).
 
     >>> by_spans().needs
     ('explanation_advantage', 'refinement_advantage', 'line_ends')

@@ -187,7 +187,7 @@ class parted(FieldColumns):
     (1 in `at`), each 0 where the other is.
 
     *Assumes* that `at` says so of every step. Unbiased where the advantage is: nothing is changed, only parted, so that the two
-    can be learned from by losses of their own (`clipped` and `shaped`).
+    can be learned from by losses of their own (`clipped` and `shaped`). No paper: SCOPE writes its two losses apart.
 
     >>> from guerdon.core.example import ExamplePlay, example_tries
     >>> batch = example_tries([[1.0, 0.0]], advantage=[2.0, -1.0], off=[1.0, 0.0])
@@ -215,7 +215,7 @@ class shaped(Term):
 
     LUFFY's policy shaping (Yan et al. 2025, arXiv:2504.14945; `gamma=0.1` is theirs): the ratio to one who is certain is the
     policy's own probability, which pulls least at what the policy finds least likely; $f'(x) = \gamma/(x+\gamma)^2$ gives
-    that back. No clip. *Biased*: neither importance weight nor imitation. Notes `off_probability`, the mean of $\pi$ there,
+    that back. No clip. *Assumes* that whoever said the step was certain of it. *Biased*: neither importance weight nor imitation. Notes `off_probability`, the mean of $\pi$ there,
     times the share of such steps.
 
     >>> import torch
