@@ -215,8 +215,8 @@ class shaped(Term):
 
     LUFFY's policy shaping (Yan et al. 2025, arXiv:2504.14945; `gamma=0.1` is theirs): the ratio to one who is certain is the
     policy's own probability, which pulls least at what the policy finds least likely; $f'(x) = \gamma/(x+\gamma)^2$ gives
-    that back. No clip. *Assumes* that whoever said the step was certain of it. *Biased*: neither importance weight nor imitation. Notes `off_probability`, the mean of $\pi$ there,
-    times the share of such steps.
+    that back. No clip. *Assumes* that whoever said the step was certain of it. *Biased*: neither importance weight nor
+    imitation. Notes `off_probability`, the mean of $\pi$ there, times the share of such steps.
 
     >>> import torch
     >>> from guerdon.core.example import example_tries
