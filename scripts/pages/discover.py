@@ -176,9 +176,10 @@ def pages() -> dict[int, str]:
     in more: some file systems do not tell cases apart."""
     places: dict[int, str] = {}
     for room, members in rooms().items():
-        folded = [name.casefold() for name in members]
         for name, public in members.items():
-            alone = folded.count(name.casefold()) == 1 or public.is_part
+            alike = [each for other, each in members.items() if other.casefold() == name.casefold()]
+            has_part = any(each.is_part for each in alike)  # else the function has the name, and its class another
+            alone = len(alike) == 1 or (public.is_part if has_part else name.islower())
             places[id(public.value)] = f"reference/{room}/{name if alone else f'{name}-type'}.md"
     return places
 
