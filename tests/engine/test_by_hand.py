@@ -131,9 +131,9 @@ def test_a_play_that_was_written_anew_has_to_say_it_anew():
 def test_who_is_told_of_episodes_may_wait():
     told = []
 
-    async def listener(episode):
+    async def listener(episodes):
         await asyncio.sleep(0)
-        told.append(episode.key)
+        told.extend(episode.key for episode in episodes)
 
     player(single_turn(), [listener])(ASKS)
     assert sorted(told) == ["0.0.0", "0.0.1", "0.0.2", "0.1.0", "0.2.0", "0.2.1"]
