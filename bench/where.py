@@ -161,7 +161,7 @@ def show(seen: dict[str, Any]) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--size", choices=SHAPES, default="135M")
-    parser.add_argument("--model", default="", help="a folder of `bench.random_model`  [default: made anew]")
+    parser.add_argument("--model", default="", help="a folder of `bench.random_model`  [default: generate one]")
     parser.add_argument("--lora", action="store_true", help="train an adapter, whatever the size")
     parser.add_argument("--steps", type=int, default=4)
     parser.add_argument("--prompts", type=int, default=16)

@@ -13,7 +13,7 @@ import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, overload
+from typing import Any, TypeVar, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -21,6 +21,8 @@ import numpy.typing as npt
 from guerdon.core.episode import End, Episode, Segment
 from guerdon.core.seeds import Place
 from guerdon.core.task import Ask, Sampling
+
+T = TypeVar("T", bound=np.generic)
 
 
 @dataclass(frozen=True)
@@ -77,9 +79,7 @@ class OneTurn(Sequence[Episode]):
     @cached_property
     def episodes(self) -> tuple[Episode, ...]:
         """[E] all of them: who looks at one looks at the others too."""
-        ends = np.cumsum(self.length).tolist()
-        said = [slice(begin, end) for begin, end in itertools.pairwise([0, *ends])]
-        actions, logps = [self.action[at].copy() for at in said], [self.logp[at].copy() for at in said]
+        actions, logps = by_row(self.action, self.length), by_row(self.logp, self.length)
         tries = Tries(self.role, self.step, self.version, self.asked)
         return tuple(tries.episodes(range(len(self)), actions, logps, self.text, self.end))
 
@@ -112,6 +112,11 @@ class Tries:
             segment = _unchecked(Segment, {**self.said[e], "actions": action, "logp": logp, "text": text, "end": end})
             made.append(_unchecked(Episode, {**self.facts[e], "segments": (segment,), "info": {}}))
         return made
+
+
+def by_row(flat: npt.NDArray[T], length: npt.NDArray[np.int64]) -> list[npt.NDArray[T]]:
+    """Copies of the rows of a flat array, in which they lie one after the other."""
+    return [flat[begin:end].copy() for begin, end in itertools.pairwise([0, *np.cumsum(length).tolist()])]
 
 
 def asks_in(episodes: Sequence[Episode]) -> list[Ask]:

@@ -91,8 +91,7 @@ def with_masters(make: Callable[[list[nn.Parameter]], Optimizer], weights: list[
     def gather(weight: Tensor) -> None:
         master = master_of[id(weight)]
         assert weight.grad is not None
-        wide = weight.grad.float()  # first: a sum of two types takes a GPU twice as long as this and a sum of one
-        master.grad = wide if master.grad is None else master.grad.add_(wide)
+        master.grad = weight.grad.float() if master.grad is None else master.grad.add_(weight.grad)
         weight.grad = None
 
     def write_back(opt: Optimizer, *_: Any) -> None:

@@ -5,7 +5,7 @@ Call it to have episodes played; read from it where the run stands.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from typing import Any, Protocol, TypeVar, runtime_checkable
 
 import torch
@@ -19,6 +19,7 @@ from guerdon.core.one_turn import asks_in
 from guerdon.core.task import Ask, Sampling
 
 Playing = TypeVar("Playing", bound=Callable[..., Any])
+Listener = Callable[[Sequence[Episode]], Awaitable[None]]  # told of episodes that ended together
 
 
 class Play(Protocol):

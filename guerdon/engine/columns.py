@@ -9,20 +9,15 @@ Who listens is told of tries as they end; without listeners no episode is made b
 from __future__ import annotations
 
 import asyncio
-import itertools
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TypeVar
-
-import numpy as np
-import numpy.typing as npt
 
 from guerdon.core.episode import Episode
 from guerdon.core.errors import UserError
 from guerdon.core.model import Model, Request
-from guerdon.core.one_turn import OneTurn, TriedAsk, Tries
-from guerdon.core.play import Env, role_of_one_turn
+from guerdon.core.one_turn import OneTurn, TriedAsk, Tries, by_row
+from guerdon.core.play import Env, Listener, role_of_one_turn
 from guerdon.core.seeds import Place
 from guerdon.core.task import Ask, Sampling
 from guerdon.engine.batching import fault, let_others_on
@@ -31,9 +26,6 @@ from guerdon.engine.transcripts import TranscriptRow
 from guerdon.models.language_model import lm
 from guerdon.models.standin import behind
 from guerdon.models.text import TokenRequest
-
-Listener = Callable[[Sequence[Episode]], Awaitable[None]]  # told of episodes that ended together
-T = TypeVar("T", bound=np.generic)
 
 
 def in_columns(
@@ -82,7 +74,7 @@ class Columns:
             while sampler.busy:
                 sampler.go_on()
             action, logp, length = sampler.transcripts.said(rows)
-            text, end = self.model.spelled(self.requests, [each.tolist() for each in _apart(action, length)])
+            text, end = self.model.spelled(self.requests, [each.tolist() for each in by_row(action, length)])
         return OneTurn(self.role, self.step, self.version, self.asked, action, logp, length, text, end)
 
     async def play_to(self, listeners: Sequence[Listener]) -> OneTurn:
@@ -112,9 +104,9 @@ class Columns:
 
     def _episodes(self, tries: Tries, over: Sequence[TranscriptRow], sampler: Continuous) -> list[Episode]:
         action, logp, length = sampler.transcripts.said(over)
-        actions = _apart(action, length)
+        actions = by_row(action, length)
         spelled = self.model.spelled([row.request for row in over], [each.tolist() for each in actions])
-        return tries.episodes([row.ticket for row in over], actions, _apart(logp, length), *spelled)
+        return tries.episodes([row.ticket for row in over], actions, by_row(logp, length), *spelled)
 
     @contextmanager
     def _faults(self) -> Iterator[None]:
@@ -124,11 +116,6 @@ class Columns:
         except Exception as error:  # noqa: BLE001 - whatever it is
             told = fault(error, f"model {self.name!r} could not act")
             raise told  # noqa: B904 - it has its cause
-
-
-def _apart(flat: npt.NDArray[T], length: npt.NDArray[np.int64]) -> list[npt.NDArray[T]]:
-    """What lies one row after the other, each row by itself."""
-    return [flat[begin:end].copy() for begin, end in itertools.pairwise([0, *np.cumsum(length).tolist()])]
 
 
 def _encoded(

@@ -21,12 +21,12 @@ from guerdon.core.errors import RunStopped, UserError, broken_as, in_a_line, lin
 from guerdon.core.knob_values import is_schedule
 from guerdon.core.model import Meter, Model
 from guerdon.core.part import knobs, walk
-from guerdon.core.play import Env, awaits_seats_alone
+from guerdon.core.play import Env, Listener, awaits_seats_alone
 from guerdon.core.schedule import at
 from guerdon.core.seeds import generator
 from guerdon.core.task import Ask, Sampling
 from guerdon.engine.batching import EngineFault, HandBatcher, LoopBatcher
-from guerdon.engine.columns import Listener, in_columns
+from guerdon.engine.columns import in_columns
 from guerdon.engine.seats import EpisodeSeats
 
 T = TypeVar("T")

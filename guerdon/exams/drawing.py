@@ -37,9 +37,7 @@ def _of_kind(source: Any, number: int, seed: int) -> list[Task]:
         return [source.get("test", place) for place in places]
     keyed = _Keyed(source)
     many, draws = _many(keyed, number, seed)
-    if (
-        len(many) == number and draws < 2 * number
-    ):  # a kind that has few repeats itself long before: eight draws each find them
+    if len(many) == number and draws < 2 * number:  # a kind with fewer would have repeated itself more often
         return many
     few = _few(keyed, number)
     return few if few is not None else many

@@ -20,12 +20,13 @@ import torch
 from guerdon.core.batch import Batch
 from guerdon.core.errors import UserError
 from guerdon.core.part import get_state, walk
+from guerdon.core.play import Listener
 from guerdon.core.recipe import Recipe
 from guerdon.engine.player import Player
 from guerdon.rewards.asking.by_name import find_reward
 from guerdon.rewards.asking.samples import Roles
 from guerdon.rewards.formula.reward import as_reward
-from guerdon.rewards.stage.early_asking import Listener, listeners
+from guerdon.rewards.stage.early_asking import listeners
 from guerdon.rewards.stage.score_stages import score, verified
 from guerdon.watch.past_steps import TRUTH
 

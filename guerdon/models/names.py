@@ -77,7 +77,7 @@ def hub_shapes(config: DecoderConfig) -> dict[str, tuple[int, ...]]:
 
 def from_hub(net: Decoder, tensors: Mapping[str, Tensor]) -> None:
     """Fill a net. Every tensor of `hub_shapes` must be there. One thread turns a matrix: layers are filled at the same time."""
-    with ThreadPoolExecutor(max(1, min(THREADS, torch.get_num_threads())), "read") as threads:
+    with ThreadPoolExecutor(min(THREADS, torch.get_num_threads()), "read") as threads:
         filled = [threads.submit(_fill, layer, tensors, net.config) for layer in net.blocks]
         with torch.no_grad():
             net.embed.copy_(tensors["model.embed_tokens.weight"])

@@ -167,11 +167,11 @@ def _kept(question: Hashable) -> Ran | None:
 
 def _keep(question: Hashable, ran: Ran) -> None:
     known = _known.get()
-    if known is not None and ran.cause is not Cause.BROKEN and _is_small(ran.value):
+    if known is not None and ran.cause is not Cause.BROKEN and is_small(ran.value):
         known[question] = ran
 
 
-def _is_small(value: Any) -> bool:
+def is_small(value: Any) -> bool:
     """Whether an answer takes little memory: what a stranger's program gives back is kept for a step only then."""
     left, parts = MOST_KEPT, [value]
     while parts:

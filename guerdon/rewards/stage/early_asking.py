@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import asyncio
 import functools
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from guerdon.core.episode import Episode
 from guerdon.core.pack import pack
-from guerdon.core.play import Play
+from guerdon.core.play import Listener, Play
 from guerdon.rewards.asking.function import Leaf, ask_all_later, run
 from guerdon.rewards.asking.samples import Roles, Samples
 from guerdon.rewards.formula.reward import Reward
@@ -23,7 +23,6 @@ from guerdon.rewards.formula.where import Where
 from guerdon.rewards.stage.scorer import FormulaScores, score_later
 from guerdon.sandbox.shared_questions import once_a_step
 
-Listener = Callable[[Sequence[Episode]], Awaitable[None]]
 Key = tuple[int, str, int, int]  # (step, episode, last segment, leaf): what was asked
 Early = dict[Key, Outcome]
 Ended = dict[asyncio.AbstractEventLoop, tuple[list[Episode], asyncio.Task[None]]]  # episodes that are to be asked about

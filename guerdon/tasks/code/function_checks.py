@@ -13,7 +13,7 @@ from typing import Any, Literal
 from guerdon.sandbox.limits import Limits
 from guerdon.sandbox.ran_program import Ran
 from guerdon.sandbox.sandbox_pool import shared_sandbox
-from guerdon.sandbox.shared_questions import shared_questions
+from guerdon.sandbox.shared_questions import is_small, shared_questions
 from guerdon.tasks.field.plain_python import Endless, Unsupported, called_plainly, calls_plainly
 from guerdon.tasks.field.program_tests import judged
 from guerdon.tasks.field.program_text import program_of
@@ -122,18 +122,20 @@ def _heard(ran: Ran, count: int) -> list[Any]:
 def _plainly(program: str, tests: Sequence[Test]) -> list[Any] | None:
     """The same without a box; None where that cannot be. What is asked again, as a reward and as the truth, is known."""
     key = _key(program, tests)
-    if key not in _known:
-        try:
-            answers = called_plainly(program, ENTRY, [test[0] for test in tests])
-        except Unsupported:
-            return None
-        except Endless:
-            answers = [[]] * len(tests)
+    known = _known.get(key)  # at once: another thread may clear it
+    if known is not None:
+        return known
+    try:
+        answers = called_plainly(program, ENTRY, [test[0] for test in tests])
+    except Unsupported:
+        return None
+    except Endless:
+        answers = [[]] * len(tests)
+    if is_small(answers):
         if len(_known) >= KNOWN:
             _known.clear()
         _known[key] = answers
-        return answers
-    return _known[key]
+    return answers
 
 
 def _key(program: str, tests: Sequence[Test]) -> tuple[str, str]:

@@ -11,11 +11,8 @@ from guerdon.core.example import example_tries
 from guerdon.rewards.formula.rarity import by_rarity
 
 TRIES = ("1111", "1010", "1000", "0000")  # tests that each try passes: rates 3/4, 1/4, 2/4 and 1/4
-RARE = (
-    exp(-2 / 4) / 2,
-    exp(-2 / 2),
-    exp(-2 * 3 / 4),
-)  # alpha 2: the two at 1/4 count as one, hardly touched by the others
+# alpha 2: the two at 1/4 count as one, hardly touched by the others
+RARE = (exp(-2 / 4) / 2, exp(-2 / 2), exp(-2 * 3 / 4))
 DENSE = [2 * RARE[0] + RARE[1] + RARE[2], RARE[1] + RARE[2], RARE[2], 0.0]
 
 

@@ -6,10 +6,12 @@ import asyncio
 import random
 import re
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
 import guerdon as gd
+from guerdon.tasks.code import function_checks
 from guerdon.tasks.code.function_checks import all_passed_now, passed_later, passed_now
 from guerdon.tasks.field.plain_python import Endless, Unsupported, called_plainly
 from guerdon.tasks.field.program_text import is_program
@@ -177,3 +179,21 @@ def test_the_first_test_that_fails_decides():
         called_plainly(program, "f", [[1], [2]])
     assert not all_passed_now(program, [[[1], 0], [[2], False]], "plain")
     assert all_passed_now(program, [[[1], 1], [[2], False]], "plain")
+
+
+def test_answers_are_kept_for_the_truth_unless_they_are_large(monkeypatch):
+    known = {}
+    monkeypatch.setattr(function_checks, "_known", known)
+    short, long = "def f(x): return x", "def f(x): return [x] * 5000"
+    for _ in range(2):
+        assert passed_now(short, [[[1], 1]], "plain") == [True]
+        assert passed_now(long, [[[1], [1] * 5000]], "plain") == [True]
+    assert [program for program, _ in known] == [short]
+
+
+def test_threads_that_fill_the_memory_of_answers_do_not_disturb_each_other(monkeypatch):
+    monkeypatch.setattr(function_checks, "KNOWN", 1)  # each new program clears it
+    programs = [f"def f(x): return x + {n}" for n in range(4)] * 50
+    with ThreadPoolExecutor(4) as threads:
+        right = list(threads.map(lambda program: passed_now(program, [[[1], 1]], "plain"), programs))
+    assert right == [[program.endswith("+ 0")] for program in programs]
