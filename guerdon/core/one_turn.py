@@ -36,6 +36,11 @@ class TriedAsk:
     sampling: Sampling
     view: Any
 
+    @property
+    def seeds(self) -> list[int]:
+        """Of the dice of each try."""
+        return self.place.derive_each(self.ask.n, "dice")
+
 
 @dataclass(frozen=True, eq=False)
 class OneTurn(Sequence[Episode]):
@@ -76,6 +81,11 @@ class OneTurn(Sequence[Episode]):
             return self
         return self.episodes[at]
 
+    @property
+    def seeds(self) -> list[int]:
+        """[E]"""
+        return [seed for one in self.asked for seed in one.seeds]
+
     @cached_property
     def episodes(self) -> tuple[Episode, ...]:
         """[E] all of them: who looks at one looks at the others too."""
@@ -95,8 +105,7 @@ class Tries:
             shown = {"role": role, "view": one.view, "context": one.context, "sampling": one.sampling}
             self.said += [{**shown, **plain, "version": version}] * one.ask.n
             tried = {"ask": one.ask, "step": step, "number": one.number}
-            seeds = one.place.derive_each(one.ask.n, "dice")
-            self.facts += [{**tried, "attempt": attempt, "seed": seed} for attempt, seed in enumerate(seeds)]
+            self.facts += [{**tried, "attempt": attempt, "seed": seed} for attempt, seed in enumerate(one.seeds)]
 
     def episodes(
         self,
@@ -129,6 +138,14 @@ def asks_in(episodes: Sequence[Episode]) -> list[Ask]:
 def failed_in(episodes: Sequence[Episode]) -> list[Episode]:
     """Those that failed, columns not looked into: none of theirs did."""
     return [] if isinstance(episodes, OneTurn) else [episode for episode in episodes if episode.failed]
+
+
+def views_in(episodes: Sequence[Episode], episode: Sequence[int], place: Sequence[int]) -> list[Any]:
+    """[G] what was shown before segments, each the one at a place of an episode; columns not looked into."""
+    if isinstance(episodes, OneTurn):
+        asked = episodes.ask_E.tolist()
+        return [episodes.asked[asked[e]].view for e in episode]
+    return [episodes[e].segments[i].view for e, i in zip(episode, place, strict=True)]
 
 
 def steps_in(episodes: Sequence[Episode]) -> list[int]:

@@ -19,6 +19,7 @@ from torch import Tensor
 
 from guerdon.core.arrays import digest
 from guerdon.core.batch import Batch
+from guerdon.core.one_turn import views_in
 from guerdon.models.attention import Runs
 from guerdon.models.run_tiles import ranges
 
@@ -72,8 +73,9 @@ def _trees(batch: Batch) -> list[_Tree]:
     context_end = [0, *np.cumsum(batch.context_length.cpu().numpy()).tolist()]
     action_end = [0, *np.cumsum(batch.length.cpu().numpy()).tolist()]
     role, parents = batch.role.tolist(), batch.parent.tolist()
-    where = zip(batch.episode.tolist(), batch.place.tolist(), strict=True)
-    pictures = [digest(batch.episodes[e].segments[i].view).encode() for e, i in where]
+    pictures = [
+        digest(view).encode() for view in views_in(batch.episodes, batch.episode.tolist(), batch.place.tolist())
+    ]
     trees: list[_Tree] = []
     roots: dict[bytes, int] = {}  # what was shown: its tree
     shown: dict[tuple[int, int, bytes], int] = {}  # (tree, run it follows, tokens): the run they are

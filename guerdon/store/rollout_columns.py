@@ -16,19 +16,27 @@ from guerdon.core.arrays import dumps
 from guerdon.core.batch import Batch
 from guerdon.core.episode import Episode
 from guerdon.core.errors import UserError
+from guerdon.core.one_turn import OneTurn
 from guerdon.core.part import knobs
-from guerdon.core.task import Ask
+from guerdon.core.task import Ask, Task
 
 NOTHING: dict[str, Any] = {}  # is spelled once for all that tell nothing
 
 
 def file_columns(batch: Batch, pa: Any) -> dict[str, Any]:
     """Arrow arrays by their names, in the order of a file."""
-    row_of = {(e, p): g for g, (e, p) in enumerate(zip(batch.episode.tolist(), batch.place.tolist(), strict=True))}
-    rows = [FileRow(e, ep, i) for e, ep in enumerate(batch.episodes) for i in (range(len(ep.segments)) or (-1,))]
-    kept = np.array([row_of.get((row.number, row.place), -1) for row in rows], np.int64)
     types = _types(pa, batch.action.is_floating_point(), batch.context.is_floating_point())
-    known = {"row": kept, **_episode_columns(rows), **_segment_columns(rows, types, pa)}
+    known: dict[str, Any]
+    if isinstance(batch.episodes, OneTurn):
+        kept = np.full(len(batch.episodes), -1)
+        kept[batch.episode.numpy()] = np.arange(batch.G)
+        known = _one_turn_columns(batch.episodes, types, pa)
+    else:
+        row_of = {(e, p): g for g, (e, p) in enumerate(zip(batch.episode.tolist(), batch.place.tolist(), strict=True))}
+        rows = [FileRow(e, ep, i) for e, ep in enumerate(batch.episodes) for i in (range(len(ep.segments)) or (-1,))]
+        kept = np.array([row_of.get((row.number, row.place), -1) for row in rows], np.int64)
+        known = _episode_columns(rows) | _segment_columns(rows, types, pa)
+    known["row"] = kept
     arrays = {name: x if isinstance(x, pa.Array) else pa.array(x, types[name]) for name, x in known.items()}
     return {name: arrays[name] for name in types} | _column_arrays(batch, kept, pa)
 
@@ -47,6 +55,34 @@ def _types(pa: Any, continuous: bool, observed: bool) -> dict[str, Any]:
     }  # fmt: skip
 
 
+def _one_turn_columns(tries: OneTurn, types: dict[str, Any], pa: Any) -> dict[str, Any]:
+    """What is told of tries that are columns: what those at an ask share is spelled once, and no episode is made."""
+    asked, tasks = tries.asked, [one.ask.task for one in tries.asked]
+    shared = {
+        "number": [one.number for one in asked],
+        **_task_columns(tasks),
+        "ask": [_json(f"the note of ask {tries.step}.{one.number}.0", _told(one.ask)) for one in asked],
+        "view": [_json(f"what {tries.role} was shown", one.view) for one in asked],
+        "sampling": _each_once([one.sampling for one in asked], lambda at, sampling: json.dumps(knobs(sampling))),
+        "context": _lists([one.context for one in asked], types["context"], pa),
+    }
+    arrays = {name: x if isinstance(x, pa.Array) else pa.array(x, types[name]) for name, x in shared.items()}
+    E, sizes = len(tries), tries.length.tolist()
+    alike = {"step": tries.step, "place": 0, "info": "{}", "role": tries.role, "parent": -1, "version": tries.version}
+    alike |= {"given": 0, "made": "null", "goes_on": False, "reward": None, "rewards": None}
+    return {
+        **{name: array.take(pa.array(tries.ask_E)) for name, array in arrays.items()},
+        **{name: pa.repeat(pa.scalar(value, types[name]), E) for name, value in alike.items()},
+        "episode": np.arange(E),
+        "attempt": np.concatenate([np.zeros(0, np.int64), *(np.arange(one.ask.n) for one in asked)]),
+        "seed": tries.seeds,
+        "text": list(tries.text),
+        "end": list(map(str, tries.end)),
+        "actions": _cut(tries.action, sizes, types["actions"], pa),
+        "logp": _cut(tries.logp, sizes, types["logp"], pa),
+    }
+
+
 class FileRow(NamedTuple):
     """A row of a file: an episode and one of its segments, -1 where it has none."""
 
@@ -63,15 +99,21 @@ def _episode_columns(rows: Sequence[FileRow]) -> dict[str, list[Any]]:
     return {
         "episode": [row.number for row in rows],
         **{name: [getattr(ep, name) for ep in episodes] for name in ("step", "number", "attempt", "seed")},
-        "task_id": [task.id for task in tasks],
-        **{name: [getattr(task, name) for task in tasks] for name in ("family", "level", "prompt", "answer")},
-        "meta": _each_once([t.meta for t in tasks], lambda at, meta: _json(f"the meta of task {tasks[at].key}", meta)),
+        **_task_columns(tasks),
         "ask": _each_once(
             [ep.ask for ep in episodes], lambda at, ask: _json(f"the note of ask {keys[at]}", _told(ask))
         ),
         "info": _each_once(
             [ep.info for ep in episodes], lambda at, info: _json(f"the info of episode {keys[at]}", info)
         ),
+    }
+
+
+def _task_columns(tasks: Sequence[Task]) -> dict[str, list[Any]]:
+    return {
+        "task_id": [task.id for task in tasks],
+        **{name: [getattr(task, name) for task in tasks] for name in ("family", "level", "prompt", "answer")},
+        "meta": _each_once([t.meta for t in tasks], lambda at, meta: _json(f"the meta of task {tasks[at].key}", meta)),
     }
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 
 import pyarrow as pa
@@ -104,7 +105,13 @@ def test_columns_of_tries_hold_what_rows_would(tmp_path):
     play = Player({"policy": model}, {"policy": "policy"}, single_turn(), Sampling(max_tokens=5), 0, 10)
     tries = play.played([Ask(Task(name, f"{name} + 4", meta={"x": [1]}), 3, note={"n": 2}) for name in "ab"])
     assert isinstance(tries, OneTurn)
-    assert_told(pack(tries))
+    batch = pack(tries)
+    arrays = {name: (array.type, array.to_pylist()) for name, array in file_columns(batch, pa).items()}
+    assert "episodes" not in vars(tries)  # none was made for it
+    assert_told(batch)
+    assert_told(batch.take(torch.tensor([True, False, True, True, True, False])))
+    told_one_by_one = file_columns(dataclasses.replace(batch, episodes=tuple(tries)), pa)
+    assert arrays == {name: (array.type, array.to_pylist()) for name, array in told_one_by_one.items()}
 
 
 def test_what_cannot_be_stored_is_named():
