@@ -26,6 +26,7 @@ from guerdon.core.episode import Episode as Episode
 from guerdon.core.episode import Segment as Segment
 from guerdon.core.errors import RunStopped as RunStopped
 from guerdon.core.errors import UserError as UserError
+from guerdon.core.function_parts import stage as stage
 from guerdon.core.learn import Learn as Learn
 from guerdon.core.optim import adam as adam
 from guerdon.core.optim import sgd as sgd

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import re
+from math import exp, log
 from pathlib import Path
 
 import pytest
+import torch
 
 import guerdon as gd
+from guerdon.core.example import ExamplePlay, example_tries
 from guerdon.core.user_file import load_file
 
 ROOT = Path(__file__).parent.parent
@@ -70,3 +73,61 @@ def test_the_recipe_with_an_adapter_below_its_reference_trains(tmp_path):
     assert run.complete and run.model().net.has_adapter
     with pytest.raises(gd.UserError, match=r"base\('policy'\) needs a model with an adapter"):
         gd.train(str(tmp_path / "gently.py"), **said, out=tmp_path / "other")
+
+
+def example(name: str):
+    return load_file(str(ROOT / "examples" / f"{name}.py"), "recipe")
+
+
+@pytest.mark.parametrize("name", ["nft", "copo", "spo"])
+def test_a_published_method_from_public_names_trains_and_is_short(name, tmp_path):
+    path = ROOT / "examples" / f"{name}.py"
+    run = gd.train(
+        str(path), task="parity:2", model="tabular", steps=2, prompts=4, tries=4, lr=0.1, out=tmp_path / "run"
+    )
+    assert run.complete and len(path.read_text().splitlines()) <= 80
+
+
+def test_the_page_shows_nft_as_it_is():
+    assert (ROOT / "examples" / "nft.py").read_text().strip() in (ROOT / "docs" / "parts_from_functions.md").read_text()
+
+
+def test_nft_has_the_gradient_of_dr_grpo_where_the_policy_has_not_moved():
+    """-w log R pulls a right answer by 1 - r, and the negative policy pushes a wrong one by r: the centred reward."""
+    batch = example_tries([[1.0, 1.0, 1.0, 0.0], [0.0, 1.0]])
+    batch = example("nft").group_rate(correct="reward")(batch, ExamplePlay())
+    logp = torch.zeros(6, requires_grad=True)
+    loss = example("nft").negative_aware(correct="reward", mean="constant", constant=1.0)
+    loss(batch, {"logp": logp})[0].backward()
+    centred = batch["reward"] - batch.mean_by("reward")
+    torch.testing.assert_close(logp.grad, -centred / 6)
+
+
+def test_nft_learns_from_a_wrong_answer_less_than_its_bound_as_at_the_bound():
+    module, batch = example("nft"), example_tries([[1.0, 0.0]], rate=[0.5, 0.5])
+    for least, expected in ((0.0, -log(0.75)), (1.0, -log(1.0))):  # (1 - 0.5 * 1.25) / 0.5 = 0.75
+        logp = torch.tensor([0.0, log(1.25)], requires_grad=True)
+        loss, _ = module.negative_aware(correct="reward", least=least, weight="odds", constant=1.0)(
+            batch, {"logp": logp}
+        )
+        loss.backward()
+        assert float(loss.detach()) == pytest.approx(expected / 2)
+        assert float(logp.grad[1]) == pytest.approx(
+            1.25 / (0.75 if least == 0 else 1.0) / 2
+        )  # R / bounded, over 2 tracks
+
+
+def test_copo_teaches_from_groups_that_are_all_alike():
+    """One problem all right, one all wrong: nothing within, and +-0.707 across (two problems, the sample's deviation)."""
+    batch = example_tries([[1.0, 1.0], [0.0, 0.0]])
+    batch = example("copo").answer_entropy(correct="reward")(batch, ExamplePlay())
+    assert batch["answer_entropy"].tolist() == [0.0] * 4  # all texts are empty
+    given = example("copo").local_and_global(correct="reward", gamma=2.0, rho=0.5)(batch, ExamplePlay())["advantage"]
+    overall = (1 - 1 / (1 + exp(1.0))) * 0.5**0.5
+    torch.testing.assert_close(given, torch.tensor([overall, overall, -overall, -overall]))
+
+
+def test_spo_pays_the_share_of_others_that_an_answer_is_preferred_to():
+    reward = example("spo").preferred(example("spo").by_rules)
+    tries = [{"prompt": "p", "completion": text} for text in ("0", "1", "1", "00")]
+    assert gd.score_samples(reward, tries).whole == pytest.approx([2 / 3, 0.5, 0.5, 1 / 3])

@@ -127,7 +127,7 @@ GUESTS = {  # a place that may use one library more, and how it comes there
     "models/foreign_files.py": {"transformers"},  # an extra, asked for when an architecture needs it
 }
 
-LONG_FILES = {"core/recipe.py": "a recipe, a study, a claim and how they get their names: read together"}
+LONG_FILES: dict[str, str] = {}  # file: why it is over 600 lines
 LONG_FUNCTIONS: dict[str, str] = {}  # file:function: why it is over 60 lines
 MANY_KNOBS = {
     "Learn": "what an update is made of: rows, loss, optimiser, and how passes, shares, micro-batches and the norm are cut",
@@ -279,14 +279,14 @@ def test_rooms_are_small():
     long_files, long_functions = {}, {}
     for path in modules():
         text, name = path.read_text(), str(path.relative_to(PACKAGE))
-        if text.count("\n") > 400:
+        if text.count("\n") > 600:
             long_files[name] = text.count("\n")
         for node in nodes(path):
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
                 lines = (node.end_lineno or 0) - node.lineno + 1
                 if lines > 60:
                     long_functions[f"{name}:{node.name}"] = lines
-    assert set(long_files) == set(LONG_FILES), f"over 400 lines: {long_files}; explain in LONG_FILES or make two rooms"
+    assert set(long_files) == set(LONG_FILES), f"over 600 lines: {long_files}; explain in LONG_FILES or make two rooms"
     assert set(long_functions) == set(LONG_FUNCTIONS), f"over 60 lines: {long_functions}"
 
 

@@ -10,7 +10,7 @@ Packing is in `core/pack.py`, how rows are taken and shared out in `core/rows.py
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Literal
@@ -23,6 +23,7 @@ from guerdon.core.column import Column, Level, Per, Reason, missing_rows, same_n
 from guerdon.core.episode import End, Episode
 from guerdon.core.errors import UserError, caller
 from guerdon.core.levels import By, expand, gather_up, starts
+from guerdon.core.one_turn import texts_in
 from guerdon.core.task import Sampling
 
 ORDER: tuple[Level, ...] = ("step", "segment", "track", "episode", "ask", "task")
@@ -152,6 +153,11 @@ class Batch:
         """[G] how each segment was sampled."""
         places = zip(self.episode.tolist(), self.place.tolist(), strict=True)
         return [self.episodes[e].segments[i].sampling for e, i in places]
+
+    @property
+    def texts(self) -> list[str]:
+        """[K] the text of each track's last segment."""
+        return texts_in(self.episodes, self.episode[self.leaf].tolist(), self.place[self.leaf].tolist())
 
     @property
     def role_K(self) -> Tensor:
@@ -284,10 +290,36 @@ class Batch:
         unique, index = torch.unique(key, return_inverse=True)
         return index, len(unique)
 
+    def per_group(self, x: Tensor | str, how: By = "mean", by: Group = "task") -> Tensor:
+        """[groups] a statistic of a number per track, or of the track column of that name, in each group of `group(by)`;
+        NaN where no track of a group has a value."""
+        group, size = self.group(by)
+        x_K = self.track_column(x, "per_group").value if isinstance(x, str) else x
+        return gather_up(x_K, group, size, how)
+
+    def mean_by(self, x: Tensor | str, by: Group = "task") -> Tensor:
+        """[K] the mean of a number per track, or of a track column, over each track's group."""
+        return self.per_group(x, "mean", by)[self.group(by)[0]]
+
+    def turns(self) -> Iterator[tuple[Tensor, Tensor]]:
+        """For turn 0, 1, ... of the tracks: the segments [n] and the tracks [n] that have such a turn. `reversed(list(...))`
+        walks from the last turn to the first."""
+        depth = torch.bincount(self.path_track, minlength=self.K)
+        place = torch.arange(len(self.path_seg), device=self.seg.device) - starts(depth)[self.path_track]
+        for turn in range(int(depth.max()) if self.K else 0):
+            yield self.path_seg[place == turn], self.path_track[place == turn]
+
     # --- columns ----------------------------------------------------------------------------------------------
 
     def __getitem__(self, name: str) -> Tensor:
         return self.cols[name].value
+
+    def per_step(self, name: str) -> Tensor:
+        """[S] a column's number at each step: its own, its segment's, or the mean over the tracks that share it."""
+        column = self.cols[name]
+        if column.level == "segment":
+            return column.value.index_select(0, self.seg)
+        return self.down(column.value, column.level)
 
     def with_cols(self, cols: Mapping[str, Column]) -> Batch:
         for name, col in cols.items():
@@ -296,21 +328,26 @@ class Batch:
                 raise UserError(f"{caller()}: column {name!r} has {len(col.value)} values for {size} {col.level}s")
         return dataclasses.replace(self, cols={**self.cols, **cols})
 
-    def put(self, name: str, level: Per, value: Tensor, because: Column | None = None) -> Batch:
-        """Add a column computed from others. NaN entries take their reason from `because`, at whichever level it is."""
+    def put(self, name: str, level: Per, value: Tensor, because: Column | Sequence[Column] | None = None) -> Batch:
+        """Add a column computed from others. NaN entries take the worst reason of `because`, at whichever level it is."""
         reason = torch.zeros(len(value), dtype=torch.int8, device=value.device)
         missing = missing_rows(value)
-        if because is not None and bool(missing.any()):
-            worst = because.reason.double()
-            if ORDER.index(because.level) > ORDER.index(level):
-                index, group = self._membership(level, because.level)
-                worst = gather_up(worst[group], index, self.size(level), "max")
-            elif because.level != level:
-                worst = self.up(worst, level, because.level, "max").nan_to_num(float(Reason.NOT_APPLICABLE))
-            reason[missing] = worst.to(torch.int8)[missing]
+        if bool(missing.any()):
+            for column in [because] if isinstance(because, Column) else because or ():
+                reason = torch.maximum(reason, self._reason_at(level, column).masked_fill(~missing, 0))
         if bool((missing & (reason == Reason.VALUE)).any()):
             raise unexplained(f"column {name!r}", missing, reason)
         return self.with_cols({name: Column(level, value, reason)})
+
+    def _reason_at(self, level: Per, column: Column) -> Tensor:
+        """Why a column's numbers are missing, for each row of another level: the worst reason among those it belongs to."""
+        worst = column.reason.double()
+        if ORDER.index(column.level) > ORDER.index(level):
+            index, group = self._membership(level, column.level)
+            worst = gather_up(worst[group], index, self.size(level), "max")
+        elif column.level != level:
+            worst = self.up(worst, level, column.level, "max").nan_to_num(float(Reason.NOT_APPLICABLE))
+        return worst.to(torch.int8)
 
     def without(self, *names: str) -> Batch:
         return dataclasses.replace(self, cols={k: v for k, v in self.cols.items() if k not in names})

@@ -148,6 +148,13 @@ def views_in(episodes: Sequence[Episode], episode: Sequence[int], place: Sequenc
     return [episodes[e].segments[i].view for e, i in zip(episode, place, strict=True)]
 
 
+def texts_in(episodes: Sequence[Episode], episode: Sequence[int], place: Sequence[int]) -> list[str]:
+    """[N] the texts of segments, each the one at a place of an episode; columns not looked into."""
+    if isinstance(episodes, OneTurn):
+        return [episodes.text[e] for e in episode]
+    return [episodes[e].segments[i].text for e, i in zip(episode, place, strict=True)]
+
+
 def steps_in(episodes: Sequence[Episode]) -> list[int]:
     """[E] the step that each was played in, columns not looked into."""
     return [episodes.step] * len(episodes) if isinstance(episodes, OneTurn) else [e.step for e in episodes]

@@ -4,6 +4,7 @@ from guerdon.losses.critic import value as value
 from guerdon.losses.degrees import step_values as step_values
 from guerdon.losses.degrees import whole_value as whole_value
 from guerdon.losses.distillation import distilled as distilled
+from guerdon.losses.function_losses import loss as loss
 from guerdon.losses.imitation import advantage_weighted as advantage_weighted
 from guerdon.losses.imitation import sft as sft
 from guerdon.losses.kl_in_reward import kl_cost as kl_cost

@@ -19,7 +19,9 @@ from guerdon.sandbox.ran_program import Ran, each_ran
 from guerdon.sandbox.shared_questions import MOST_QUERIES, SharedQuestions, once_a_step
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="full isolation takes Linux")
-LIMITS = Limits(cpu=0.4, wall=20.0, memory=48 << 20)  # a quarter of the processor time fills 48 MiB, more than all of it 256
+LIMITS = Limits(
+    cpu=0.4, wall=20.0, memory=48 << 20
+)  # a quarter of the processor time fills 48 MiB, more than all of it 256
 MADE = "CREATE TABLE t (a, b); INSERT INTO t VALUES (1, 'x'), (2, 'y'), (3, NULL); CREATE TABLE u (a);"
 ENDLESS = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n"
 QUERIES = {
