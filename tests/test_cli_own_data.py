@@ -10,7 +10,7 @@ from command_line import SMALL, Cli, command_line, refused
 
 TRAIN = ("train", "grpo", "--data", "my.csv", "--steps", "1", *SMALL, "--out", "run")
 SUMS = "Question,Result,level\n" + "".join(f"{n} + 1 =,{n + 1},{n % 2}\n" for n in range(8))
-TOLD = pytest.mark.filterwarnings("default::guerdon.core.errors.Told")
+TOLD = pytest.mark.filterwarnings("default::guerdon.core.errors.InputNote")
 
 
 @pytest.fixture

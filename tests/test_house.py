@@ -127,7 +127,10 @@ GUESTS = {  # a place that may use one library more, and how it comes there
     "models/foreign_files.py": {"transformers"},  # an extra, asked for when an architecture needs it
 }
 
-LONG_FILES = {"core/recipe.py": "a recipe, a study, a claim and how they get their names: read together"}
+LONG_FILES = {
+    "core/part.py": "a part, its knobs, its hash and the tree of parts: read together",
+    "core/recipe.py": "a recipe, a study, a claim and how they get their names: read together",
+}
 LONG_FUNCTIONS: dict[str, str] = {}  # file:function: why it is over 60 lines
 MANY_KNOBS = {
     "Learn": "what an update is made of: rows, loss, optimiser, and how passes, shares, micro-batches and the norm are cut",

@@ -47,7 +47,7 @@ def _said(value: Any) -> str:
 
 def _asked(request: dict[str, Any], options: Options | None) -> tuple[TrainRequest, Origin | None]:
     from guerdon.loop.build import RunRequest
-    from guerdon.loop.once_more import once_more
+    from guerdon.loop.reruns import rerun
     from guerdon.loop.train_request import TrainRequest
     from guerdon.store.folder import RunFolder
 
@@ -56,7 +56,7 @@ def _asked(request: dict[str, Any], options: Options | None) -> tuple[TrainReque
     wanted = TrainRequest.of(run, request["steps"], request["budget"], request["seed"], options)
     if request["again"] is None:
         return wanted, None
-    return once_more(RunFolder(request["again"]), wanted, request["trust"])
+    return rerun(RunFolder(request["again"]), wanted, request["trust"])
 
 
 def tell_dry_run(output: Output, request: dict[str, Any], options: Options | None) -> int:

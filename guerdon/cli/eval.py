@@ -34,7 +34,7 @@ SearchSettings = Annotated[
     typer.Option(
         "--set",
         metavar="KNOB=VALUE",
-        help="A knob of the search or scorer: search.width=4, scorer.along=min; repeatable.",
+        help="A knob of the search or scorer: search.width=4, scorer.reduce_steps=min; repeatable.",
     ),
 ]
 

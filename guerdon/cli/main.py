@@ -40,7 +40,8 @@ from guerdon.cli.show import show
 from guerdon.cli.streams import lasting_streams
 from guerdon.cli.train import INTERRUPTED, train
 from guerdon.cli.view import view
-from guerdon.core.errors import CtrlC, Notice, RunStopped, Told, UserError, ended_by, take_ctrl_c, unknown
+from guerdon.core.errors import CtrlC, InputNote, Notice, RunStopped, UserError, ended_by, take_ctrl_c, unknown
+from guerdon.core.renamed import Renamed
 
 KEEPING = {
     "train",
@@ -293,8 +294,8 @@ def _noticed(plain: Callable[..., None]) -> Callable[..., None]:
     """Shows our own notices as one line without a place in the code; other warnings as before."""
 
     def show(message: Warning | str, category: type[Warning], *where: Any, **more: Any) -> None:
-        if issubclass(category, Notice):
-            print(message if issubclass(category, Told) else f"warning: {message}", file=sys.stderr, flush=True)
+        if issubclass(category, (Notice, Renamed)):
+            print(message if issubclass(category, InputNote) else f"warning: {message}", file=sys.stderr, flush=True)
         else:
             plain(message, category, *where, **more)
 

@@ -20,7 +20,7 @@ def show_task(output: Output, name: str) -> None:
     import guerdon as gd
 
     source = gd.tasks.load(name)
-    home = gd.envs.home_of(source)
+    home = gd.envs.default_env(source)
     episode = gd.demonstration(source)
     sizes = {split: source.size(split) for split in ("train", "test")}
     if not output.as_json:

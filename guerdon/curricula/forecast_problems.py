@@ -26,7 +26,7 @@ from guerdon.core.pack import pack
 from guerdon.core.part import knob, live, part, state
 from guerdon.core.play import Play
 from guerdon.core.task import Ask, Task
-from guerdon.curricula.laps import Laps
+from guerdon.curricula.epochs import EpochSampler
 from guerdon.models.probing import probe
 
 ROLE = "reader"  # of a prompt's row: nobody's seat, for nobody acts there
@@ -63,11 +63,11 @@ class predicted:
     column: str = "correct"
 
     drawn: int = state(default=0)
-    laps: Laps | None = live()
+    laps: EpochSampler | None = live()
 
     def draw(self, n: int, play: Play) -> list[Ask]:
         if self.laps is None or self.laps.source is not self.task:
-            self.laps = Laps(self.task)
+            self.laps = EpochSampler(self.task)
         tasks = [self.laps.task(self.drawn + i, play.seed) for i in range(self.times * n)]
         self.drawn += len(tasks)
         forecast = forecasts([Ask(task) for task in tasks], self.model, play)

@@ -15,7 +15,7 @@ from guerdon.core.play import Env
 from guerdon.core.seeds import derive
 from guerdon.core.task import Ask, Sampling, TaskSource, truth_of
 from guerdon.engine.player import Player
-from guerdon.envs.at_home import demonstrated, home_of
+from guerdon.envs.default_envs import default_env, demonstrated
 from guerdon.envs.world_turns import Shows
 from guerdon.loop.build import find_task
 from guerdon.loop.homes import silent
@@ -65,7 +65,7 @@ def _subject(env: Any, task: Any) -> tuple[TaskSource, Env]:
     """The problems and where they are played."""
     if task is None:
         source: Any = find_task(env)
-        home = home_of(source)
+        home = default_env(source)
         if home is None:
             raise UserError(f"{label(source)} brings no environment: give one and a task, gd.check_env(env, task)")
         return source, home

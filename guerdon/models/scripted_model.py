@@ -61,7 +61,7 @@ class scripted(Model):
         text = self.decode(actions.tolist()) if end is End.CUT else said
         return Reply(self.encode(request.view), actions, np.zeros(len(actions), np.float32), text, end)
 
-    def recite(self, view: Any, text: str, path: Sequence[Segment] = ()) -> Reply:
+    def teacher_force(self, view: Any, text: str, path: Sequence[Segment] = ()) -> Reply:
         actions = _bytes(text)
         return Reply(self.encode(view), actions, np.full(len(actions), np.nan, np.float32), text)
 

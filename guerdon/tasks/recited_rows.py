@@ -238,7 +238,7 @@ class RecitedRows:
                 view, longest = Ask(task).shown, max(task.meta[SAY], key=len)
                 if MOST_TOKENS * len(f"{view!s}{longest}".encode()) < room:
                     continue
-                reply = model.recite(view, longest)
+                reply = model.teacher_force(view, longest)
                 size = len(reply.context) + len(reply.actions)
                 if size > room:
                     place = looked.records.place(looked.records[row].number)

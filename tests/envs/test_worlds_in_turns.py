@@ -215,7 +215,7 @@ def test_an_environment_that_was_chosen_is_kept() -> None:
 
 def test_a_mixture_is_played_kind_by_kind() -> None:
     mixed = gd.tasks.mixture("two", [three_words(), gd.tasks.load("chain:1")])
-    home = gd.envs.home_of(mixed)
+    home = gd.envs.default_env(mixed)
     assert isinstance(home, gd.envs.by_kind) and home.roles == ("policy",)
     assert gd.evaluate(gd.models.scripted(word), task=mixed, tasks=8)["pass@1"] == 0.5
 

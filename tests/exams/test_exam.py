@@ -248,7 +248,7 @@ class says(tabular):
     digit: str = "0"
 
     def act(self, requests):
-        return [self.recite(r.view, self.digit) for r in requests]
+        return [self.teacher_force(r.view, self.digit) for r in requests]
 
 
 @pytest.mark.parametrize(

@@ -32,7 +32,7 @@ VLLM = {  # classes that vLLM's registry of text generation has, of those that a
 def tokens_of(model, item):
     """All that a model reads of an item: what it is shown, what is said, the token that ends the turn."""
     path, view, text = item
-    reply = model.recite(view, text, path)
+    reply = model.teacher_force(view, text, path)
     return torch.tensor([[*reply.context.tolist(), *reply.actions.tolist()]]), len(reply.context)
 
 

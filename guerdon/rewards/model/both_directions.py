@@ -16,7 +16,7 @@ from guerdon.core.part import part
 from guerdon.rewards.asking.knob_checks import check_plain
 from guerdon.rewards.asking.outcomes import outcome_of
 from guerdon.rewards.asking.samples import Samples
-from guerdon.rewards.formula.per_step import HOW
+from guerdon.rewards.formula.per_step import REDUCTIONS
 from guerdon.rewards.formula.scores import Outcome
 from guerdon.rewards.model.implicit_reward import in_steps
 from guerdon.rewards.model.model_reading import outcome_of_each, sample_tokens
@@ -77,7 +77,7 @@ class two_way(ScorerLeaf):
             values = torch.stack(both) / 2
             if self.aggregate == "steps":
                 return in_steps(values.tolist(), pieces, tokens.own)
-            outcome = outcome_of(HOW[self.aggregate](values))
+            outcome = outcome_of(REDUCTIONS[self.aggregate](values))
             return Outcome(outcome.reason, outcome.value, {**(outcome.detail or {}), "along": values.tolist()})
 
         return outcome_of_each(tokens, self.model, judged)
