@@ -36,9 +36,7 @@ class dataset_rows:
 
     def __post_init__(self) -> None:
         if not hasattr(self.task, "together"):
-            raise UserError(
-                f"{self.task!r} does not bring answers to recite: give preferences(FILE) or contrasts(task)"
-            )
+            raise UserError(f"{self.task!r} has no stored answers: give preferences(FILE) or contrasts(task)")
 
     def draw(self, n: int, play: Play) -> list[Ask]:
         size = self.task.size("train")

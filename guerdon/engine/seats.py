@@ -170,10 +170,10 @@ class EpisodeSeat:
         """Refuse to go on with a turn that is over, or that never was."""
         path = self.table.path(self.role, parent)
         if not path:
-            raise UserError(f"{self.role!r} cannot go on: it has not acted; leave out go_on=True")
+            raise UserError(f"{self.role!r} cannot continue: it has not acted; remove go_on=True")
         if path[-1].end in (End.DONE, End.FAILED):
             raise UserError(
-                f"{self.role!r} cannot go on: its turn is over ({path[-1].end}); go on after CUT or STOPPED, or leave out"
+                f"{self.role!r} cannot continue: its turn is over ({path[-1].end}); continue after CUT or STOPPED, or remove"
                 " go_on=True"
             )
 

@@ -99,5 +99,5 @@ class demonstrated:
 
 def _showing(env: Any) -> Any:
     if not isinstance(env, Shows):
-        raise UserError(f"{label(env)} cannot show how it is done: give it `async def demonstrate(self, ask, seats)`")
+        raise UserError(f"{label(env)} has no demonstrations: give it `async def demonstrate(self, ask, seats)`")
     return env

@@ -111,7 +111,7 @@ def train(
         if budget is not None:
             raise UserError(f"{resume} keeps the budget it was started with: leave it out to resume")
         if again is not None:
-            raise UserError("a run is gone on with, or begun once more: give --resume or --again, not both")
+            raise UserError("--resume continues a run, --again reruns it: give one of them")
         return _resume(RunFolder(resume), request, steps, seed, options, listeners, trust)
     wanted = TrainRequest.of(request, steps, budget, seed, options)
     ready = prepare(*(rerun(RunFolder(again), wanted, trust) if again is not None else (wanted, None)))
@@ -231,7 +231,7 @@ def _resume(
     if config.get("format", FORMAT) != FORMAT:
         raise UserError(
             f"{folder.named} was begun with guerdon {written_by(config)}, in format {config['format']} of run folders; this one"
-            f" reads it but goes on with format {FORMAT} alone: start anew with --out"
+            f" reads it but can resume only format {FORMAT}: start a new run with --out"
         )
     refuse_conflicts(folder.named, config, request, steps, seed)
     check_trust(folder.named, config, trust)
@@ -248,7 +248,8 @@ def _resume(
     set_length(built, config["steps"] if isinstance(built.recipe, Recipe) else None, budget)
     if built.recipe.hash != config["hash"]:
         raise UserError(
-            f"{folder.named} was started with another version of this recipe, its data or its reward; start anew with --out"
+            f"{folder.named} was started with another version of this recipe, its data or its reward;"
+            " start a new run with --out"
         )
     options = options or Options.of_config(config)
     notes = [*other_code(config, built), *other_machine(config)]

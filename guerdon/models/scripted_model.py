@@ -54,7 +54,7 @@ class scripted(Model):
     def _reply(self, request: Request) -> Reply:
         said = self.say(request.view, [(s.view, s.text) for s in request.path], request.seed)
         if not isinstance(said, str):
-            raise UserError(f"a script says text, not {said!r}: let its function return a str")
+            raise UserError(f"a script returns text, not {said!r}: let its function return a str")
         actions, most = _bytes(said), request.sampling.max_tokens
         end = End.CUT if len(actions) > most else End.DONE
         actions = actions[:most]

@@ -76,7 +76,7 @@ class value_scorer:
     def _told(self, read: Sequence[torch.Tensor]) -> list[float]:
         values = torch.stack(list(read)).double() if read else torch.zeros(0, dtype=torch.float64)
         if values.dim() > 1:
-            raise UserError(f"{self.model!r} says {values.shape[1]} numbers at a place, and a search goes by one")
+            raise UserError(f"{self.model!r} says {values.shape[1]} numbers at a place, and a search needs one")
         return list((torch.sigmoid(values) if self.squash else values).tolist())
 
 

@@ -95,7 +95,7 @@ def begun(ask: Ask, text: str, play: Play, role: str = "policy", share: float = 
     that."""
     seats = ask.seated(play.seats)
     if role not in seats:
-        raise unknown("role to put a hint in the mouth of", role, seats)
+        raise unknown("role for a hint", role, seats)
     model = play.models[seats[role]]
     reply = model.teacher_force(ask.shown, text)
     says = len(reply.actions) - len(model.teacher_force(ask.shown, "").actions)

@@ -186,9 +186,7 @@ def followed(batch: Batch) -> tuple[Tensor, Tensor]:
     for k, (episode, _) in enumerate(_ends(batch)):
         for key, place, segments in episode.ask.note.get(FOLLOWS, ()):
             if size.get(key, segments) < segments:
-                raise UserError(
-                    f"what follows episode {key} cannot be told since tracks of it were taken away: ask before"
-                )
+                raise UserError(f"what follows episode {key} is unknown because tracks of it were removed: ask before")
             if (key, place) in track:
                 late.append(k)
                 early.append(track[key, place])

@@ -20,12 +20,12 @@ from guerdon.watch.rule_alarms import RuleAlarm, Scene
 BEGINNING, BLOCK = 2, SHORTEST // 2  # steps at the start of a run, and at its end
 LONG = 16  # steps in which a truth that does not follow may be told
 Values = Callable[[str], list[float]]  # of a number, in a block of steps
-MEND = "see the rollouts that did it, mend the reward (guerdon check), and"
+MEND = "read these rollouts, fix the reward (guerdon check), and"
 
 
 def mend(step: int) -> str:
     """What to do about something that began at a step."""
-    return f"{MEND} go on from before step {step}" if step > 0 else f"{MEND} begin anew"
+    return f"{MEND} resume from before step {step}" if step > 0 else f"{MEND} start a new run"
 
 
 @dataclass(frozen=True)

@@ -69,7 +69,7 @@ class off_policy:
         for name in past.names(*SAMPLED):
             late = past.last(name, self.block)
             if len(late) == self.block and mean(late) > self.most:
-                what = "what it sampled with" if name.endswith("kl_sampler") else "the policy of before the update"
+                what = "the sampling policy" if name.endswith("kl_sampler") else "the policy of before the update"
                 message = (
                     f"{name.partition('/')[0]!r} is {mean(late):.3f} nats a token from {what}, over {self.block} steps"
                 )
@@ -102,7 +102,7 @@ class far_from_start:
             if len(late) == self.block and mean(late) > self.most:
                 model, _, other = name.partition("/kl_")
                 message = f"{model!r} is {mean(late):.2f} nats a token from {other!r}, over the last {self.block} steps"
-                mend = "see whether what it gained is real (--truth), a larger KL weight, or stop earlier"
+                mend = "check whether the gain is real (--truth), use a larger KL weight, or stop earlier"
                 findings.append(RuleAlarm("warn", message, mend, {"kl": mean(late)}, name))
         return findings
 

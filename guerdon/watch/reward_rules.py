@@ -43,7 +43,7 @@ class dominant_part:
             f"{first!r} makes {shares[first]:.0%} of the spread of {past.proxy} inside groups ({began:.0%} in the first"
             f" {self.block} steps), {others}, over the last {self.block} steps"
         )
-        mend = f"weigh the parts anew, or bound {first!r}, if the others are to count"
+        mend = f"change the weights, or bound {first!r}, so that the others count"
         numbers = {"share": shares[first], "share_at_first": began}
         return [RuleAlarm("warn" if began < 0.5 else "note", message, mend, numbers, first)]
 
@@ -75,7 +75,7 @@ class spread_collapse:
             f"the spread of {past.proxy} went from {mean(first):.3f} to {mean(late):.3f}: nearly all get {worth:.3f}"
         )
         solved = past.is_solved(self.block)
-        mend = "harder problems, or stop here" if solved else "a reward that tells them apart, or harder problems"
+        mend = "harder problems, or stop here" if solved else "a reward that distinguishes them, or harder problems"
         numbers = {"spread_at_first": mean(first), "spread": mean(late)}
         return [RuleAlarm("note" if solved else "warn", message, mend, numbers, past.proxy)]
 

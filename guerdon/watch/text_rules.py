@@ -44,7 +44,7 @@ class length_drift:
         message = (
             f"tries went from {change.before:.1f} to {change.after:.1f} actions, {ratio:.2g} times as long as at first"
         )
-        mend = "see whether the reward pays for length, and what the truth says of them (--truth)"
+        mend = "check whether the reward pays for length, and the truth of these answers (--truth)"
         numbers = {"length_at_first": change.before, "length": change.after}
         return [RuleAlarm("warn", message, mend, numbers, "longer" if grew else "shorter")]
 
@@ -72,7 +72,7 @@ class repeated_text:
         if change is None or change.after < self.most or change.by < self.rise or change.chance_of_rise() >= self.alpha:
             return []
         message = f"{change.after:.0%} of what a try says stood there before ({change.before:.0%} at first), by 4-grams"
-        mend = "see whether the reward pays for it, or pay against it; a KL to the start holds it back"
+        mend = "check whether the reward pays for it, or penalise it; a KL penalty to the start limits it"
         return [RuleAlarm("warn", message, mend, {"repeated_at_first": change.before, "repeated": change.after})]
 
     def clearest(self, scene: Scene, finding: RuleAlarm) -> Tensor:

@@ -141,11 +141,11 @@ def test_wrong_answers_become_refusals_and_keep_the_way_that_was_gone():
     assert found.logp[found.seg == 0].isnan().all() and not found.logp[found.seg == 1].isnan().any()
     assert found["correct"].tolist()[:4] == [0.0, 1.0, 0.0, 0.0]
     assert play.metrics["retold_share"] == 3 / 5
-    assert [e.segments[0].text for e in batch.episodes] == texts  # others see what was said
+    assert [e.segments[0].text for e in batch.episodes] == texts  # others see the generated text
 
 
 def test_the_other_end_alone_may_be_learned():
-    """What is told and what was said begin alike; `= no` and the end of the turn are what is left to learn."""
+    """What is told and the generated text begin alike; `= no` and the end of the turn are what is left to learn."""
     play = Seated()
     model = play.models["clerk"]
     reply = model.teacher_force("p", "a\n= b")

@@ -161,7 +161,7 @@ def test_a_log_ratio_that_is_infinite_failed():
 
 def test_models_with_other_tokens_cannot_be_compared(tmp_path):
     models = {"policy": table(3, 1), "reference": small_lm(tmp_path)}
-    with pytest.raises(UserError, match="'policy' and 'reference' read text apart"):
+    with pytest.raises(UserError, match="'policy' and 'reference' tokenize text differently"):
         asked(implicit(), models, (turn(models["policy"], "a", "00"),))
 
 

@@ -94,7 +94,7 @@ def test_nothing_relevant_does_not_apply_and_nothing_found_earns_nothing(reward)
 def test_what_is_refused():
     with pytest.raises(UserError, match=r"rank_incentive\.near lies before k"):
         rank_incentive(k=10, near=10)
-    with pytest.raises(UserError, match=r"recall\.separator '\(' is no regular expression"):
+    with pytest.raises(UserError, match=r"recall\.separator '\(' is not a regular expression"):
         recall(separator="(")
 
 

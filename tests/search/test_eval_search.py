@@ -87,7 +87,7 @@ def test_the_command_line(cli, folder):
                "--scorer", folder, "--set", "search.tries=2", "--json")  # fmt: skip
     assert done.code == 0 and [r["how"] for r in done.json["rows"]][-1] == "vote(tries=2)"
     for words, says in (
-        (("--scorer", folder), "--scorer is for a search: give --search NAME too"),
+        (("--scorer", folder), "--scorer needs --search NAME"),
         (("--set", "search.tries=2"), "--set is for a search"),
         (("--search", "vote", "--greedy"), "--greedy has one way on"),
         (("--search", "vote", "--best-of", "2"), "leave the other out"),

@@ -308,7 +308,7 @@ def test_bad_rows_of_a_parquet_file_are_named(tmp_path):
 
 def test_many_bad_rows_are_counted_and_not_all_kept():
     many = [*SUMS, *[{"question": None, "answer": 1}] * 3000]
-    with pytest.raises(UserError, match=r"row 15: .*; and 2995 more. Mend the file"):
+    with pytest.raises(UserError, match=r"row 15: .*; and 2995 more. Fix the file"):
         rows(many).open()
     source = rows(many, skip_bad=True)
     assert source.size("train") == 9 and len(source.skipped) == 1001 and source.skipped[-1] == "and 2000 more"

@@ -72,7 +72,7 @@ class two_way(ScorerLeaf):
         def judged(track: int, steps: Tensor) -> Outcome:
             pieces, other = tokens.cut(steps, "line", self.model), at[track]
             if other is None or len(other) != len(pieces):
-                return Outcome(Reason.FAILED, detail={"error": "ValueError: its lines cannot be told backwards"})
+                return Outcome(Reason.FAILED, detail={"error": "ValueError: its lines cannot be reversed"})
             both = [after[a[-1]] + before[b[-1]] for a, b in zip(pieces, reversed(other), strict=True)]
             values = torch.stack(both) / 2
             if self.aggregate == "steps":
@@ -86,6 +86,6 @@ class two_way(ScorerLeaf):
 def _turned(fields: Any) -> dict[str, Any]:
     """A sample whose answer is told from its last line to its first."""
     if len(fields.get("turns", [""])) > 1:
-        raise UserError("two_way tells the lines of one answer backwards, and a sample here has several turns")
+        raise UserError("two_way reverses the lines of one answer, and a sample here has several turns")
     shown = fields["view"] if "view" in fields else fields.get("prompt", "")
     return {"prompt": shown, "completion": backwards(str(fields.get("completion", "")))}
