@@ -225,8 +225,8 @@ class Learn(FieldColumns):
         """Half of what did not fit."""
         if others := held_by_others(play.models[self.model].device):
             raise GpuFull(
-                f"a micro-batch of {size} does not fit beside the {others / 2**30:.0f} GiB that other processes use on this GPU: wait"
-                f" for them, or choose a size that does (--set learn.micro={max(size // 2, 1)})"
+                f"a micro-batch of {size} does not fit beside the {others / 2**30:.0f} GiB that other processes use on this"
+                f" GPU: wait for them, or choose a size that does (--set learn.micro={max(size // 2, 1)})"
             ) from error
         if size == 1 or len(rows.split(size, together(self.loss))) == len(rows.split(1, together(self.loss))):
             longest = int(rows.up((rows.length + rows.context_length).double(), "track", of="segment").max())
