@@ -22,7 +22,7 @@ import guerdon as gd
 from guerdon.core.seeds import derive
 from guerdon.core.task import TaskSource, truth_of
 from guerdon.engine.player import Player
-from guerdon.envs.at_home import demonstrated, home_of
+from guerdon.envs.default_envs import default_env, demonstrated
 from guerdon.envs.simple import single_turn
 from guerdon.loop.build import find_task
 from guerdon.rewards.asking.samples import fields_of
@@ -157,7 +157,7 @@ def problems(source: TaskSource, count: int) -> list[gd.Task]:
 
 def gold_episode(source: Any, task: gd.Task, form: str = "") -> gd.Episode:
     """How one who knows everything goes about a problem; its answer in a form, where one is given."""
-    home = home_of(source)
+    home = default_env(source)
     if home is not None:
         return _played(demonstrated(home), task, "")
     return played(source, task, in_form(form, task.answer) if form else gold_text(source, task))
@@ -173,7 +173,7 @@ def played(source: Any, task: gd.Task, exploit: Exploit) -> gd.Episode:
     """The episode in which a policy says what an exploit has it say."""
     if callable(exploit) and not _is_script(exploit):
         exploit = exploit(task)  # type: ignore[call-arg]
-    return _played(home_of(source) or single_turn(), task, exploit)
+    return _played(default_env(source) or single_turn(), task, exploit)
 
 
 def _is_script(exploit: Any) -> bool:
@@ -223,7 +223,7 @@ def wrong_episodes(source: Any, task: gd.Task, others: Sequence[gd.Task], form: 
     for text in ("", "I do not know.", *_near_misses(source, task)):
         yield played(source, task, text)
     if (
-        home_of(source) is not None
+        default_env(source) is not None
     ):  # the last words of one who knows, without the turns before: wrong where they were needed
         yield played(source, task, gold_episode(source, task).segments[-1].text)
     for other in [each for each in others if each.prompt != task.prompt][:2]:
@@ -240,7 +240,7 @@ def _near_misses(source: Any, task: gd.Task) -> list[str]:
 def paid_form(reward: Any, source: Any, task: gd.Task) -> str:
     """The form in which a right answer is paid best; "" for the task's own, which comes first if it is paid at all."""
     own, *others = ("", *FORMS)
-    if worth_of(reward, source, [gold_episode(source, task, own)])[0].worth > 0 or home_of(source) is not None:
+    if worth_of(reward, source, [gold_episode(source, task, own)])[0].worth > 0 or default_env(source) is not None:
         return own
     told = worth_of(reward, source, [gold_episode(source, task, form) for form in others])
     best = max(range(len(others)), key=lambda n: (told[n].worth, -n))

@@ -107,7 +107,7 @@ def read(model: Any, batch: Any, want: Sequence[str]) -> dict[str, torch.Tensor]
     return {name: batch.logp + 0.0 * weight.flatten()[0] for name in want}
 
 
-class Laps:
+class EpochSampler:
     """Milliseconds of the processor by part, step by step: of the thread that trains, and of all."""
 
     def __init__(self) -> None:
@@ -161,7 +161,7 @@ def arm(steps: int, profile: str = "") -> dict[str, float]:
     Scripted.script = Script(model, source, 64)
     continuous.CpuDecoding = Scripted  # type: ignore[misc,assignment]
     lm.read = read  # type: ignore[method-assign,assignment]
-    laps = Laps()
+    laps = EpochSampler()
     recipe, play = training.start(recipe, 0, steps)
     draw = recipe.curriculum.draw
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import guerdon as gd
 from guerdon.core.task import kinds_of
-from guerdon.curricula.laps import Laps
+from guerdon.curricula.epochs import EpochSampler
 from guerdon.recipes.house.grpo import grpo
 
 
@@ -28,7 +28,7 @@ class ladder:
         places = range(self.drawn, self.drawn + n)
         self.drawn += n
         play.log(**{"ladder/kinds": len(there)})
-        return [gd.Ask(Laps(there[i % len(there)]).task(i, play.seed), self.tries) for i in places]
+        return [gd.Ask(EpochSampler(there[i % len(there)]).task(i, play.seed), self.tries) for i in places]
 
 
 @gd.recipe(

@@ -33,7 +33,7 @@ from guerdon.envs.simple import single_turn
 from guerdon.models.language_model import lm
 from guerdon.tasks.family import Family
 from guerdon.tasks.judging.attempt_talks import is_wrong
-from guerdon.tasks.judging.closer_roles import critique_view, named_line, wrong_line
+from guerdon.tasks.judging.judge_roles import critique_view, named_line, wrong_line
 from guerdon.tasks.roles import grade, prefer_view, preferred, revise_view, said, score_view, verify_view
 from guerdon.tasks.task_loading import family_names
 

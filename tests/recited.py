@@ -12,7 +12,7 @@ PAIRS = [("x + 4 = 9", "so 5"), ("sort [3, 1]", "first 1 then 3"), ("x + 4 = 9",
 
 
 def said(model, view, text, parent=-1, path=(), end=End.DONE, temperature=1.0):
-    reply = model.recite(view, text, path)
+    reply = model.teacher_force(view, text, path)
     keep = len(reply.actions) - (end is End.CUT)  # a turn that was cut has no end token
     sampling = Sampling(temperature=temperature)
     return Segment(

@@ -99,7 +99,7 @@ class Reply:
 
 
 def _no_nan(word: str) -> None:
-    raise AssertionError(f"{word} is no JSON")
+    raise AssertionError(f"{word} is not JSON")
 
 
 class Askable(abc.ABC):

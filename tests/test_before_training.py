@@ -75,7 +75,7 @@ def test_what_people_read(cli):
     said = cli(*TRAIN, "--reward", "my.py:right", "--dry-run")
     assert said.code == 0, said.err
     for words in ("nothing is written", "8 a step (2 prompts), 48 in 6 steps", "at most 2,048 a step, 12,288 in 6 steps",
-                  "reward = right; asked are right(answer, completion), whose arguments are all there",
+                  "reward = right; calls right(answer, completion), all arguments available",
                   "the second of two real steps, thrown away"):  # fmt: skip
         assert words in said.out, said.out
     broken = cli(*TRAIN, "--reward", "my.py:broken", "--dry-run").out
@@ -185,7 +185,7 @@ def grpo_of(model):
 def test_the_same_once_more_is_the_same(cli):
     first = cli(*TRAIN, "--reward", "my.py:right", "--seed", "3", "--out", "a", "--json").json
     said = cli("train", "--again", "a", "--out", "b")
-    assert "again a, with nothing changed" in said.out
+    assert "again a, nothing changed" in said.out
     second = gd.Run("b")
     assert second.weights == first["weights"] and second.config["hash"] == first["hash"]
     then = json.loads(Path("a/run.json").read_text())

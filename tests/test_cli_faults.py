@@ -70,7 +70,7 @@ def cli(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureF
         (("train", "--resume", "nowhere"), ("nowhere is not a run folder",)),
         (("train", "./mine.py:twice", "--task", "parity", "--model", "tabular", "--steps", "3"), ("is a study",)),
         (("eval",), ("missing argument",)),
-        (("eval", "tabular"), ("evaluate on what? give --task NAME or --data FILE",)),
+        (("eval", "tabular"), ("no task: give --task NAME or --data FILE",)),
         (("eval", "tabluar", "--task", "parity"), ("did you mean 'tabular'?",)),
         (("eval", "tabular", "--task", "parity", "--k", "0"), ("invalid value for '--k'",)),
         (("list", "recipies"), ("did you mean 'recipes'?",)),
@@ -153,7 +153,7 @@ FEW = ("--set", "prompts=1", "--set", "tries=2", "--set", "sampling.max_tokens=4
         (lambda f: (f / "tokenizer.json").write_bytes(b"\xff"), "own/tokenizer.json cannot be read"),
         (lambda f: rewrite(f / "tokenizer_config.json", chat_template=[1]), "chat_template must be text, not list"),
         (lambda f: rewrite(f / "tokenizer_config.json", additional_special_tokens=3), "must be a list, not 3"),
-        (lambda f: rewrite(f / "generation_config.json", eos_token_id=-1), "mend eos_token_id in generation_config"),
+        (lambda f: rewrite(f / "generation_config.json", eos_token_id=-1), "correct eos_token_id in generation_config"),
         (lambda f: (f / "model.safetensors").write_bytes(b"x"), "model.safetensors cannot be read, fetch it again"),
         (lambda f: (f / "model.json").write_text("[]"), "own/model.json cannot be read: it is not a dictionary"),
         (lambda f: rewrite(f / "config.json", max_position_embeddings=8), "no room in a context of 8: shorten it, or"),
@@ -241,7 +241,7 @@ def test_ctrl_c_saves_and_resume_ends_with_the_same_weights(cli: Cli) -> None:
     said = cli(*TRAIN, "--reward", "my.py:stops", "--out", "a")
     assert said.code == 130 and said.err == ""
     assert said.out.splitlines()[-2:] == [
-        "stopped: interrupted after 3 of 6 steps; go on with:",
+        "stopped: interrupted after 3 of 6 steps; resume with:",
         "  guerdon train --resume a",
     ]
     Path("press-ctrl-c").unlink()
@@ -257,10 +257,10 @@ def test_ctrl_c_saves_and_resume_ends_with_the_same_weights(cli: Cli) -> None:
     refused(cli("train", "gspo", "--resume", "a"), "with recipe grpo, not gspo")
     again = ("train", "grpo", "--resume", "a", "--seed", "0", "--set", "prompts=2", "--steps", "6", "--save-every", "1")
     said = cli(*again, "--json")
-    assert said.code == 0 and "going on after step 3 of 6" in said.err
+    assert said.code == 0 and "resuming after step 3 of 6" in said.err
     assert said.json["weights"] == whole["weights"] and said.json["evaluations"] == whole["evaluations"]
     said = cli("train", "--resume", "a")
-    assert said.code == 0 and said.out.startswith("a was already complete: nothing to do\n")
+    assert said.code == 0 and said.out.startswith("a is already complete: nothing to do\n")
 
 
 def test_a_second_ctrl_c_is_taken_at_once(cli: Cli) -> None:
@@ -287,7 +287,7 @@ def test_a_damaged_checkpoint_gives_way_to_the_one_before(cli: Cli) -> None:
     newest.write_bytes(newest.read_bytes()[:-4])
     said = cli("train", "--resume", "a")
     assert said.code == 0 and "warning: checkpoint step-00000003 is damaged" in said.out
-    assert "going on after step 2 of 6" in said.out and Run("a").weights == whole["weights"]
+    assert "resuming after step 2 of 6" in said.out and Run("a").weights == whole["weights"]
 
 
 def test_a_study_runs_from_a_file(cli: Cli) -> None:

@@ -1,4 +1,4 @@
-"""The command line on problems of one's own: what it tells of them, a test file, a reward beside accuracy, checks in files."""
+"""The command line on problems of one's own: what it declares them, a test file, a reward beside accuracy, checks in files."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from command_line import SMALL, Cli, command_line, refused
 
 TRAIN = ("train", "grpo", "--data", "my.csv", "--steps", "1", *SMALL, "--out", "run")
 SUMS = "Question,Result,level\n" + "".join(f"{n} + 1 =,{n + 1},{n % 2}\n" for n in range(8))
-TOLD = pytest.mark.filterwarnings("default::guerdon.core.errors.Told")
+TOLD = pytest.mark.filterwarnings("default::guerdon.core.errors.InputNote")
 
 
 @pytest.fixture
@@ -65,7 +65,7 @@ def test_eval_on_a_test_file_with_a_reward(cli):
     ("words", "says"),
     [
         (("train", "grpo", "--task", "parity", "--check", "number"), "--check is for --data FILE: families"),
-        (("train", "grpo", "--test", "my.csv"), "--test is about the rows of a file: give --data FILE too"),
+        (("train", "grpo", "--test", "my.csv"), "--test needs --data FILE"),
         (
             ("train", "grpo", "--data", "my.csv"),
             "no column looks like the answer (columns: Question, Result, level): say which",

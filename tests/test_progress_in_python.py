@@ -115,7 +115,7 @@ def test_ctrl_c_finishes_the_step_and_says_how_to_go_on(tmp_path, terminal):
 
     run = gd.train("grpo", **SMALL, steps=50, out=tmp_path / "run", listeners=[press])
     assert run.status == "stopped: interrupted" and run.steps_done == 2
-    assert terminal.lines[-2] == "interrupted, and saved: gd.train(..., resume=run.path) goes on from here"
+    assert terminal.lines[-2] == "interrupted and saved: resume with gd.train(..., resume=run.path)"
     assert "gd.train(resume=" in run._repr_html_()
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 

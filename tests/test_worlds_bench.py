@@ -207,7 +207,7 @@ def test_what_one_who_knows_everything_says_fits(name):
     for i in range(20):
         turns, path = gd.gold_turns(source, source.get("train", i)), []
         for view, said in turns:
-            reply = model.recite(view, said, path)
+            reply = model.teacher_force(view, said, path)
             path.append(Segment("policy", view, reply.context, reply.actions, reply.logp, said, len(path) - 1))
         longest = max(len(segment.actions) for segment in path)
         whole = sum(len(segment.context) + len(segment.actions) for segment in path)

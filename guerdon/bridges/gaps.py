@@ -19,7 +19,7 @@ def no_gaps(scored: SampleScores, name: str, missing: float | None) -> list[floa
     if missing is None:
         raise RunStopped(
             f"{name} gave no score for {len(gaps)} of {len(scored.whole)} samples (first: {scored.in_words(gaps[0])}) and this "
-            "library takes only numbers: mend the reward, or choose what such a sample is worth with missing=NUMBER"
+            "library takes only numbers: fix the reward, or give such samples a value with missing=NUMBER"
         )
     warn_broken(scored, name, f"each counts {missing:g}, as chosen with `missing`")
     return [missing if x is None else x for x in scored.whole]

@@ -127,7 +127,7 @@ class remote(Leaf):
             kind, _, text = str(error).partition(": ")
             return FailedTry(f"{kind}: {self.url} did not answer: {text}")
         except BadResponse as error:
-            return _all(samples, Reason.FAILED, f"{self.url} is no Guerdon reward server: {error}")
+            return _all(samples, Reason.FAILED, f"{self.url} is not a Guerdon reward server: {error}")
         if response.status == 200:
             return self._outcomes(response.content, samples, token)
         reason = f"{response.status} {_error(response.content, token)}"
@@ -156,7 +156,7 @@ class remote(Leaf):
         wrong = f"its answer has no results: {_error(content, token)}"
         if isinstance(results, list):
             wrong = f"it answered with {len(results)} results for {len(samples)} samples"
-        return _all(samples, Reason.FAILED, f"{self.url} is no Guerdon reward server: {wrong}")
+        return _all(samples, Reason.FAILED, f"{self.url} is not a Guerdon reward server: {wrong}")
 
 
 def _error(content: bytes, token: str) -> str:

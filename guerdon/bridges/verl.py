@@ -26,7 +26,7 @@ MEND = "name the tokenizer to count by, tokenizer='MODEL OR FOLDER' in for_verl 
 MARK = '"""verl\'s custom reward function, written by guerdon.bridges.verl: '
 TEXT = (
     MARK
-    + '''{spec}. Write it anew rather than edit it."""
+    + '''{spec}. Regenerate it instead of editing it."""
 
 from guerdon.bridges.verl import for_verl
 from guerdon.rewards.asking.by_name import find_reward

@@ -35,9 +35,9 @@ def tell_again(output: Output, request: dict[str, Any], options: Options | None)
     _, origin = _asked(request, options)
     assert origin is not None
     if not origin.changes:
-        output.say(f"again {origin.run}, with nothing changed")
+        output.say(f"rerun of {origin.run}, nothing changed")
         return
-    output.say(f"again {origin.run}, but for")
+    output.say(f"rerun of {origin.run}, changed:")
     output.pairs({f"  {name}": f"{_said(then)} -> {_said(now)}" for name, (then, now) in origin.changes.items()})
 
 
@@ -47,7 +47,7 @@ def _said(value: Any) -> str:
 
 def _asked(request: dict[str, Any], options: Options | None) -> tuple[TrainRequest, Origin | None]:
     from guerdon.loop.build import RunRequest
-    from guerdon.loop.once_more import once_more
+    from guerdon.loop.reruns import rerun
     from guerdon.loop.train_request import TrainRequest
     from guerdon.store.folder import RunFolder
 
@@ -56,7 +56,7 @@ def _asked(request: dict[str, Any], options: Options | None) -> tuple[TrainReque
     wanted = TrainRequest.of(run, request["steps"], request["budget"], request["seed"], options)
     if request["again"] is None:
         return wanted, None
-    return once_more(RunFolder(request["again"]), wanted, request["trust"])
+    return rerun(RunFolder(request["again"]), wanted, request["trust"])
 
 
 def tell_dry_run(output: Output, request: dict[str, Any], options: Options | None) -> int:
@@ -66,7 +66,7 @@ def tell_dry_run(output: Output, request: dict[str, Any], options: Options | Non
     from guerdon.store.whole_files import absolute
 
     if request["resume"] is not None:
-        raise UserError("a dry run is of a run that has not begun: leave --resume out, or --dry-run")
+        raise UserError("--dry-run is for a new run: remove --resume or --dry-run")
     here = absolute("")
     ready: Ready = prepare(*_asked(request, options))
     told = rehearse(ready, request["out"], here)
@@ -83,7 +83,7 @@ def _tell(output: Output, told: Rehearsal) -> None:
         "would go to": told.out,
     }
     if told.study:
-        output.pairs({**head, "steps": "a study decides itself which runs it has: none of them was tried"})
+        output.pairs({**head, "steps": "a study decides at run time which runs it has: none was tried"})
         return
     output.pairs(head)
     _tell_prompts(output, told)
@@ -108,7 +108,7 @@ def _tell_prompts(output: Output, told: Rehearsal) -> None:
         output.say(f"prompt {number}, {prompt.tokens:,} tokens, as {prompt.role} sees it")
         for line in _cut(prompt.text):
             output.say(f"  | {line}")
-        output.say(f"{'recited to it' if told.recited else 'said to it now'}, {prompt.said_tokens:,} tokens")
+        output.say(f"{'demonstration' if told.recited else 'answer now'}, {prompt.said_tokens:,} tokens")
         for line in _cut(prompt.said):
             output.say(f"  | {line}")
 
@@ -119,7 +119,7 @@ def _cut(text: str) -> list[str]:
 
 def _longest(told: Rehearsal) -> str:
     if told.longest is None:
-        return "none was drawn"
+        return "none drawn"
     among = f" among {told.searched:,}" if told.searched else ""
     words = f"{told.longest:,} tokens{among}; at most {told.max_tokens:,} are sampled" + (
         " a turn" if told.turns > 1 else ""
@@ -128,8 +128,8 @@ def _longest(told: Rehearsal) -> str:
         return words
     room = told.context - told.longest
     if room < told.max_tokens:
-        return f"{words}; the context is {told.context:,}: answers to it are cut after {max(0, room):,}"
-    return f"{words}; the context is {told.context:,}: there is room"
+        return f"{words}; the context is {told.context:,}: answers are cut after {max(0, room):,}"
+    return f"{words}; the context is {told.context:,}: it fits"
 
 
 def _times(told: Rehearsal, each: float) -> str:
@@ -137,15 +137,16 @@ def _times(told: Rehearsal, each: float) -> str:
 
 
 def _tokens(told: Rehearsal) -> str:
-    seen = "the last of the steps tried" if told.measured else f"{told.sample['tries']:.0f} tries"
+    seen = "the last step tried" if told.measured else f"{told.sample['tries']:.0f} tries"
     turns = f" with {told.turns} turns" if told.turns > 1 else ""
     if told.recited:
         return (
-            f"about {told.step_tokens:,.0f} a step{_times(told, told.step_tokens)}, recited and not sampled, by {seen}"
+            f"about {told.step_tokens:,.0f} a step{_times(told, told.step_tokens)}, demonstrations, not sampled;"
+            f" measured on {seen}"
         )
     return (
         f"at most {told.most_tokens:,} a step{_times(told, told.most_tokens)}{turns}\n"
-        f"about {told.step_tokens:,.0f} a step{_times(told, told.step_tokens)}, by {seen}"
+        f"about {told.step_tokens:,.0f} a step{_times(told, told.step_tokens)}, measured on {seen}"
     )
 
 
@@ -153,9 +154,9 @@ def _time(told: Rehearsal) -> str:
     step = f"{told.step_seconds:.2g} s a step"
     if told.measured:
         how = "the second of two real steps" if len(told.measured) == 2 else "one real step"
-        step += f" ({how}, thrown away; {told.measured[-1].sampling:.2g} s of it sampling)"
-    whole = f"{told.bound} {duration(told.seconds)}" if told.seconds is not None else "not known: a budget ends it"
-    exams = f", {duration(told.exam_seconds)} of it exams" if told.exams and told.seconds is not None else ""
+        step += f" ({how}, discarded; {told.measured[-1].sampling:.2g} s of it sampling)"
+    whole = f"{told.bound} {duration(told.seconds)}" if told.seconds is not None else "unknown: the budget decides"
+    exams = f", {duration(told.exam_seconds)} of it in exams" if told.exams and told.seconds is not None else ""
     return "\n".join(filter(None, [f"{whole}{exams}", step, told.not_tried]))
 
 
@@ -175,11 +176,11 @@ def _memory(told: Rehearsal) -> str:
     needed, here = sum(told.memory.values()), told.machine
     lines = [f"{_bytes(needed)} at most: {parts}"] if parts else []
     lines.append(
-        f"this process has taken {_bytes(here['peak'])} so far; {here['device']} has {_bytes(here['total'])},"
+        f"this process has used {_bytes(here['peak'])} so far; {here['device']} has {_bytes(here['total'])},"
         f" {_bytes(here['free'])} free"
     )
     if needed > here["total"]:
-        lines.append("that is more than there is: fewer tries at once, a shorter max_tokens, or --set lm.lora=16")
+        lines.append("not enough memory: use fewer tries, a smaller max_tokens, or --set lm.lora=16")
     return "\n".join(lines)
 
 
@@ -189,13 +190,13 @@ def _bytes(size: float) -> str:
 
 def _reward(row: dict[str, Any]) -> str:
     terms = [f"{t['name']}({', '.join(t['arguments'])})" for t in row["terms"]]
-    given = f"; asked are {', '.join(terms)}, whose arguments are all there" if terms else ""
+    given = f"; calls {', '.join(terms)}, all arguments available" if terms else ""
     return f"{row['column']} = {row['formula']}{given}"
 
 
 def _judge(told: Rehearsal, each: dict[str, Any]) -> str:
     words = f"{each['judge']}: {each['calls']:,.0f} questions a step{_times(told, each['calls'])}"
     if not each["cost"]:
-        return f"{words}; it has no price"
+        return f"{words}; no price given"
     whole = f", {each['cost'] * told.steps:,.2f} in all" if told.steps is not None else ""
-    return f"{words}; at most {each['cost']:,.4f} a step{whole}, at its prices, and less for what the cache knows"
+    return f"{words}; at most {each['cost']:,.4f} a step{whole}, at its prices, less with cache hits"

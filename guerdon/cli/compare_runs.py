@@ -1,4 +1,4 @@
-"""`guerdon compare`: runs held against each other."""
+"""`guerdon compare`: compare runs."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ ELSEWHERE = 80  # of a file or a pipe
 def compare(
     runs: Annotated[
         list[str],
-        typer.Argument(metavar="RUN", help="Folders of runs, two or more; the first is what others are held against."),
+        typer.Argument(metavar="RUN", help="Two or more run folders; the others are compared with the first."),
     ],
     metric: Annotated[
         str | None,
-        typer.Option("--metric", metavar="NAME", help="The number of exams to compare by.  [default: pass@1]"),
+        typer.Option("--metric", metavar="NAME", help="The metric to compare.  [default: pass@1]"),
     ] = None,
     prompt: Annotated[
         str | None,
         typer.Option(
             "--prompt",
             metavar="ID|TEXT",
-            help="Show the tries at this problem: its id, or a part of its text.  [default: where they differ most]",
+            help="Show the tries at this problem: its id, or part of its text.  [default: where they differ most]",
         ),
     ] = None,
     step: Annotated[
@@ -36,14 +36,14 @@ def compare(
         typer.Option("--step", metavar="N", min=0, help="Show the tries of this step.  [default: the last]"),
     ] = None,
     html: Annotated[
-        str | None, typer.Option("--html", metavar="FILE", help="Write all of it as a page in one file too.")
+        str | None, typer.Option("--html", metavar="FILE", help="Also write everything as an HTML page in one file.")
     ] = None,
     as_json: Json = False,
 ) -> int:
-    """Hold runs against each other: accuracy, settings, cost, curves, and what was said to one prompt.
+    """Compare runs: accuracy, settings, cost, curves, and their answers to one prompt.
 
-    Runs that sat the same problems are compared problem by problem, with an interval; runs that differ in the seed alone are
-    put together, and the interval is over seeds. Runs that sat other exams are shown, and not compared.
+    Runs evaluated on the same problems are compared problem by problem, with an interval; runs that differ only in the seed are
+    pooled, and the interval is over seeds. Runs with other exams are shown but not compared.
     """
     from guerdon.loop.compare.comparison import compare as compare_runs
     from guerdon.store.whole_files import atomic

@@ -30,18 +30,18 @@ GAIN = 0.20
 
 
 def demo(
-    task: Annotated[str, typer.Option("--task", metavar="NAME[:LEVEL]", help="What to learn.")] = TASK,
+    task: Annotated[str, typer.Option("--task", metavar="NAME[:LEVEL]", help="The task to train on.")] = TASK,
     steps: Annotated[
         int | None, typer.Option("--steps", metavar="N", help=f"Steps to train.  [default: {STEPS}]")
     ] = None,
-    seed: Annotated[int, typer.Option("--seed", metavar="S", help="Where all chance comes from.")] = 0,
+    seed: Annotated[int, typer.Option("--seed", metavar="S", help="Random seed.")] = 0,
     out: Annotated[str | None, typer.Option("--out", metavar="DIR", help="The run folder.")] = None,
-    hack: Annotated[bool, typer.Option("--hack", help="See a reward being hacked, and the alarm.")] = False,
+    hack: Annotated[bool, typer.Option("--hack", help="Show a reward being hacked, and the alarm.")] = False,
     as_json: Json = False,
 ) -> int:
-    """See the built-in language model learn a task it does badly. Fails if it gains less than 20 points.
+    """Train the built-in language model on a task it does badly. Fails if it gains less than 20 points.
 
-    With --hack the reward has a hole: see the policy find it, the watch raise the alarm, and what a check would have said.
+    With --hack the reward is hackable: the policy finds the hole, the watch raises an alarm, and an audit names the hole.
     """
     from guerdon import models
     from guerdon.cli.progress import Watch
@@ -52,7 +52,7 @@ def demo(
     output = Output(as_json)
     if hack:
         if task != TASK:
-            raise UserError(f"the reward with the hole is for {demo_hack.TASK}: leave --task out, or --hack")
+            raise UserError(f"the hackable reward is for {demo_hack.TASK}: remove --task or --hack")
         return demo_hack.demo_hack(output, demo_hack.STEPS if steps is None else steps, seed, out)
     steps = STEPS if steps is None else steps
     plain = _plain(task)
@@ -69,7 +69,7 @@ def demo(
             settings=SETTINGS | {f"{task.partition(':')[0]}.{name}": value for name, value in plain.items()},
         )  # fmt: skip
     if not run.complete:
-        raise TakenAtOnce(f"interrupted; go on with: {resume_command(run.folder)}")
+        raise TakenAtOnce(f"interrupted; resume with: {resume_command(run.folder)}")
     before, after = run.evaluations[0], run.evaluations[-1]
     gain = after["pass@1"] - before["pass@1"]
     if not as_json:

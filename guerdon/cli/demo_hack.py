@@ -53,8 +53,8 @@ def demo_hack(output: Output, steps: int, seed: int, out: str | None) -> int:
     source = tasks.load(TASK)
     reward = hackable(source)
     output.say(
-        f"sprig learns {TASK} by a reward with a hole, {reward}: a point for being right, half a point for every line of work."
-        " The task's own check looks on, and is not trained on"
+        f"sprig learns {TASK} with a hackable reward, {reward}: 1 point for a right answer, 0.5 for every line of work."
+        " The task's own checker is logged, not used for training"
     )
     with Watch(output.console) as onlooker:
         options = Options(eval_tasks=0, rollouts_every=5, save_every=steps, truth="verified")
@@ -87,7 +87,7 @@ def demo_hack(output: Output, steps: int, seed: int, out: str | None) -> int:
         }
     )
     if alarm is None:
-        raise RunStopped(f"no alarm in {steps} steps: the hole was not found, so there is nothing to show")
+        raise RunStopped(f"no alarm in {steps} steps: the policy did not find the hole, so there is nothing to show")
     return 0
 
 
@@ -114,7 +114,7 @@ def _show_curves(output: Output, run: Trained) -> None:
 
 
 def _show_rollouts(output: Output, alarm: Alarmed) -> None:
-    output.say("\nthree of the tries that did it:")
+    output.say("\nthree of the rollouts:")
     for each in alarm.rollouts:
         numbers = each["numbers"]
         output.say(f"  {each['prompt'].strip()}")
@@ -126,8 +126,9 @@ def _show_rollouts(output: Output, alarm: Alarmed) -> None:
 
 def _show_audit(output: Output, audited: AuditReport) -> None:
     output.say(
-        f"\nguerdon audit would have said so before: {len(audited.severe)} severe findings on {audited.problems} problems"
+        f"\nguerdon audit would have found it before training: {len(audited.severe)} severe findings"
+        f" on {audited.problems} problems"
     )
     for finding in audited.severe[:SHOWN]:
         output.say(f"  {finding}")
-        output.say(f"    mend: {finding.mend}")
+        output.say(f"    fix: {finding.mend}")

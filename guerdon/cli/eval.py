@@ -13,7 +13,7 @@ from guerdon.core.errors import UserError
 
 BestOf = Annotated[
     int | None,
-    typer.Option("--best-of", metavar="N", min=1, help="How often the try that --reward likes best among N is right."),
+    typer.Option("--best-of", metavar="N", min=1, help="How often the try with the highest --reward among N is right."),
 ]
 
 
@@ -22,19 +22,19 @@ Search = Annotated[
     typer.Option(
         "--search",
         metavar="NAME",
-        help="Search for each answer: vote, beam, lookahead, mcts or revise; beside plain sampling at as many tokens.",
+        help="Search for each answer: vote, beam, lookahead, mcts or revise; compared with plain sampling at equal tokens.",
     ),
 ]
 Scorer = Annotated[
     str | None,
-    typer.Option("--scorer", metavar="RUN", help="What --search goes by: a finished run of process_reward_model."),
+    typer.Option("--scorer", metavar="RUN", help="The scorer for --search: a finished run of process_reward_model."),
 ]
 SearchSettings = Annotated[
     list[str] | None,
     typer.Option(
         "--set",
         metavar="KNOB=VALUE",
-        help="A knob of the search or scorer: search.width=4, scorer.along=min; repeatable.",
+        help="A knob of the search or scorer: search.width=4, scorer.reduce_steps=min; repeatable.",
     ),
 ]
 
@@ -51,32 +51,31 @@ def evaluate(
     settings: SearchSettings = None,
     k: Annotated[
         int | None,
-        typer.Option(
-            "--k", metavar="N", min=1, help="Tries at each task.  [default: 16; by --search: as its tokens buy]"
-        ),
+        typer.Option("--k", metavar="N", min=1, help="Tries per task.  [default: 16; with --search: equal tokens]"),
     ] = None,
-    tasks: Annotated[int, typer.Option("--tasks", metavar="N", min=1, help="Held-out tasks to try, at most.")] = 100,
+    tasks: Annotated[int, typer.Option("--tasks", metavar="N", min=1, help="Maximum number of held-out tasks.")] = 100,
     temperature: Annotated[
-        float, typer.Option("--temperature", metavar="T", min=0, help="How the model samples.")
+        float, typer.Option("--temperature", metavar="T", min=0, help="Sampling temperature.")
     ] = 1.0,
     greedy: Annotated[bool, typer.Option("--greedy", help="Temperature 0 and one try.")] = False,
     max_tokens: Annotated[
-        int | None, typer.Option("--max-tokens", metavar="N", min=1, help="The longest answer.  [default: 256]")
+        int | None,
+        typer.Option("--max-tokens", metavar="N", min=1, help="Maximum tokens of an answer.  [default: 256]"),
     ] = None,
-    seed: Annotated[int, typer.Option("--seed", metavar="S", help="Where all chance comes from.")] = 0,
+    seed: Annotated[int, typer.Option("--seed", metavar="S", help="Random seed.")] = 0,
     trust: Trust = False,
     as_json: Json = False,
 ) -> int:
     """Held-out accuracy of a model or a run.
 
-    Prints pass@1, and pass@k without bias, each with its 95 % interval over tasks; with --reward also what it gives on the
-    same tries. A run is evaluated on the task it was trained for unless another is given; --test FILE alone means all its rows.
+    Prints pass@1 and unbiased pass@k, each with a 95 % interval over tasks; with --reward also the mean reward on the
+    same tries. A run is evaluated on its own task unless another is given; --test FILE alone means all its rows.
 
-    With --best-of N it prints best_of@N: how often the try that --reward likes best among N is right, between pass@1 (any
-    of them) and pass@N (an oracle's choice).
+    --best-of N prints best_of@N: how often the try with the highest --reward among N is right. It lies between pass@1
+    (a random choice) and pass@N (an oracle's choice).
 
-    With --search NAME each answer is searched for, line by line, by what --scorer says of lines (docs/search.md). A table holds
-    it against plain sampling, the majority and the best of as many tries as cost the same: accuracy, and tokens a problem.
+    --search NAME searches for each answer line by line, guided by --scorer (docs/search.md). A table compares it with plain
+    sampling, majority vote and best-of-N at equal cost: accuracy, and tokens per problem.
     """
     from guerdon.core.task import Sampling
     from guerdon.loop import api
@@ -103,16 +102,14 @@ def evaluate(
 
 def _check_search(reward: str | None, best_of: int | None, greedy: bool) -> None:
     if reward is not None or best_of is not None:
-        raise UserError(
-            "--search goes by --scorer RUN, and has the best of as many tries beside it: leave the other out"
-        )
+        raise UserError("--search uses --scorer RUN and already reports best-of-N: remove --reward and --best-of")
     if greedy:
-        raise UserError("--greedy has one way on, so there is nothing to search among: leave it or --search out")
+        raise UserError("--greedy gives one candidate, so there is nothing to search: remove --greedy or --search")
 
 
 def _check_no_search(scorer: str | None, settings: list[str] | None) -> None:
     if scorer is not None or settings:
-        raise UserError(f"{'--scorer' if scorer is not None else '--set'} is for a search: give --search NAME too")
+        raise UserError(f"{'--scorer' if scorer is not None else '--set'} needs --search NAME")
 
 
 def _tell_search(
@@ -139,9 +136,9 @@ def _tell_search(
 
 def _check_choice(reward: str | None, greedy: bool) -> None:
     if reward is None:
-        raise UserError("--best-of N chooses by a reward: give --reward R too")
+        raise UserError("--best-of N needs --reward R")
     if greedy:
-        raise UserError("--greedy tries once, so there is nothing to choose among: leave it or --best-of out")
+        raise UserError("--greedy samples one answer, so there is nothing to choose from: remove --greedy or --best-of")
 
 
 def _warn_of_damage(output: Output, model: str) -> None:
@@ -172,13 +169,15 @@ def _own_task(model: str, trust: bool) -> tuple[str | None, dict[str, Any] | Non
 
     folder = RunFolder(model)
     if not folder.exists():
-        raise UserError("evaluate on what? give --task NAME or --data FILE")
+        raise UserError("no task: give --task NAME or --data FILE")
     config = folder.read_config()
     if not config["plain"] or not (config["wish"]["task"] or config["data"]):
         raise UserError(f"{model} does not name the task it was trained for: give --task NAME or --data FILE")
     check_trust(model, config, trust, ["task", "check"])
     if config["data"] and find_recipe(config["recipe"]).data != "problems":
-        raise UserError(f"{model} was trained on answers, and its file has no problems to solve: give --task or --data")
+        raise UserError(
+            f"{model} was trained on stored answers, and its file has no problems to solve: give --task or --data"
+        )
     return config["wish"]["task"], config["data"]
 
 
@@ -203,8 +202,12 @@ def _tell(output: Output, numbers: dict[str, Any]) -> None:
         around = f" ({numbers['reward_low']:.3f} to {numbers['reward_high']:.3f})" if "reward_low" in numbers else ""
         output.say(f"reward  {numbers['reward']:.3f}{around}")
     if numbers.get("reward_missing"):
-        output.say(f"warning: {percent(numbers['reward_missing'])} of the tries got no reward and are not in its mean")
+        output.say(
+            f"warning: {percent(numbers['reward_missing'])} of the tries have no reward and are left out of its mean"
+        )
     if numbers.get("missing"):
-        output.say(f"warning: {percent(numbers['missing'])} of the tries could not be checked and are in no rate")
+        output.say(
+            f"warning: {percent(numbers['missing'])} of the tries could not be checked and are left out of the rates"
+        )
     if numbers.get("best_of_unscored"):
-        output.say(f"warning: {percent(numbers['best_of_unscored'])} of the tasks had no try with a score to choose by")
+        output.say(f"warning: {percent(numbers['best_of_unscored'])} of the tasks had no scored try to choose from")

@@ -1,4 +1,4 @@
-"""`guerdon export`: a run's trained model in a folder that transformers and vLLM load; or what it said, as traces."""
+"""`guerdon export`: a run's trained model in a folder that transformers and vLLM load, or its rollouts as traces."""
 
 from __future__ import annotations
 
@@ -14,32 +14,32 @@ from guerdon.core.errors import UserError
 def export(
     run: Annotated[str, typer.Argument(metavar="RUN", help="A finished run's folder.")],
     folder: Annotated[
-        str | None, typer.Argument(metavar="[DIR]", help="Where to write the model: a new or empty folder.")
+        str | None, typer.Argument(metavar="[DIR]", help="Output folder for the model: new or empty.")
     ] = None,
     name: Annotated[
         str | None,
         typer.Option("--name", metavar="NAME", help="Which model of the run.  [default: policy, or the only one]"),
     ] = None,
     adapter: Annotated[
-        bool, typer.Option("--adapter", help="The LoRA adapter alone, for peft, instead of merged weights.")
+        bool, typer.Option("--adapter", help="Write only the LoRA adapter, for peft, instead of merged weights.")
     ] = False,
     traces: Annotated[
         str | None,
         typer.Option(
-            "--traces", metavar="FILE", help="Write the policy's stored rollouts as conversations, JSON lines, instead."
+            "--traces", metavar="FILE", help="Write the policy's stored rollouts as conversations (JSON lines) instead."
         ),
     ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace an export that lies in DIR.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Replace an existing export in DIR.")] = False,
     as_json: Json = False,
 ) -> int:
     """Write a run's trained model as a folder that transformers and vLLM load.
 
-    With it come its tokenizer, its chat template and a model card, README.md, that says what it was made of and how it did
-    on held-out problems. LoRA adapters are merged into the weights unless --adapter is given. A reward model is written as
+    The folder also holds the tokenizer, the chat template and a model card, README.md, with the training setup and held-out
+    results. LoRA adapters are merged into the weights unless --adapter is given. A reward model is written as
     a sequence classifier.
 
-    With --traces FILE, what the policy was shown and said in training is written instead: a conversation a line, in OpenAI's
-    chat format with tool calls.
+    --traces FILE writes the policy's training rollouts instead: one conversation per line, in OpenAI's chat format with tool
+    calls.
     """
     from guerdon.loop.exporting import export as write
 
@@ -47,7 +47,7 @@ def export(
     if traces is not None:
         return _export_traces(output, run, traces, folder)
     if folder is None:
-        raise UserError("export where to? give a folder for the model, or --traces FILE for what it said")
+        raise UserError("no destination: give a folder for the model, or --traces FILE for its rollouts")
     written = write(run, folder, name=name, adapter=adapter, force=force)
     if not as_json:
         output.pairs({
@@ -68,9 +68,9 @@ def _export_traces(output: Output, run: str, path: str, folder: str | None) -> i
     from guerdon.loop.run_traces import export_traces
 
     if folder is not None:
-        raise UserError(f"--traces {path} writes no model: leave {folder} out, or export it by itself")
+        raise UserError(f"--traces {path} writes no model: remove {folder}, or export the model separately")
     if Path(path).exists():
-        raise UserError(f"{path} is there already: name another file")
+        raise UserError(f"{path} already exists: name another file")
     count = export_traces(run, path)
     if not output.as_json:
         output.pairs({"traces": f"{count:,} conversations of {run}", "file": path})

@@ -13,19 +13,19 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 COMMON = {  # of recipes
-    "prompts": "problems a step",
-    "tries": "answers to each problem",
-    "steps": "steps to train",
+    "prompts": "problems per step",
+    "tries": "answers per problem",
+    "steps": "training steps",
     "lr": "learning rate",
-    "temperature": "how freely answers are drawn: 0 takes the likeliest token",
-    "max_tokens": "the longest answer, in tokens",
-    "kl": "weight of the divergence from the start model",
-    "clip": "how far from 1 the ratio of new to old probability counts",
-    "low": "how far below 1 the ratio of new to old probability counts",
-    "high": "how far above 1 the ratio of new to old probability counts",
-    "updates": "optimiser steps on each batch",
-    "beta": "how strongly it is held to the start model",
-    "exam_tasks": "held-out problems of an exam",
+    "temperature": "sampling temperature: 0 is greedy",
+    "max_tokens": "maximum tokens of an answer",
+    "kl": "weight of the KL penalty to the reference model",
+    "clip": "clip range of the probability ratio",
+    "low": "lower clip range of the probability ratio",
+    "high": "upper clip range of the probability ratio",
+    "updates": "optimiser updates per batch",
+    "beta": "strength of the KL constraint to the reference model",
+    "exam_tasks": "number of held-out problems in an exam",
 }
 
 

@@ -38,20 +38,20 @@ class Kind:
 def list_names(
     what: Annotated[
         str | None,
-        typer.Argument(metavar="recipes|tasks|models|rewards|parts|runs", help="Left out: a summary of all of them."),
+        typer.Argument(metavar="recipes|tasks|models|rewards|parts|runs", help="Default: a summary of all."),
     ] = None,
     family: Annotated[
         str | None,
-        typer.Option("--family", metavar="F", help="Only those of a family; of parts a folder, of runs a recipe."),
+        typer.Option("--family", metavar="F", help="Only this family; for parts a folder, for runs a recipe."),
     ] = None,
     search: Annotated[
         str | None,
-        typer.Option("--search", metavar="WORDS", help="Only those whose name or description has every word."),
+        typer.Option("--search", metavar="WORDS", help="Only entries whose name or description has every word."),
     ] = None,
-    folder: Annotated[str, typer.Option("--dir", metavar="DIR", help="Where `list runs` looks.")] = "runs",
+    folder: Annotated[str, typer.Option("--dir", metavar="DIR", help="Folder for `list runs`.")] = "runs",
     as_json: Json = False,
 ) -> int:
-    """Recipes, tasks, models, rewards, parts and runs; `guerdon show NAME` tells more of one."""
+    """List recipes, tasks, models, rewards, parts and runs. `guerdon show NAME` describes one."""
     if what is not None and what not in KINDS:
         raise unknown("kind of thing to list", what, KINDS)
     output = Output(as_json)
@@ -139,9 +139,9 @@ def _summary(output: Output, runs: Path) -> None:
             _tell_group(output, f"  {family:<11}{len(names):>4}", names, width, lines=2 if kind == "recipes" else 1)
     output.say()
     for line in (
-        "guerdon list recipes              one line each; so tasks, rewards, ...",
-        "guerdon list recipes --family F   one family; of parts a folder",
-        "guerdon list --search WORDS       by words in names and descriptions",
+        "guerdon list recipes              one line each; also tasks, rewards, ...",
+        "guerdon list recipes --family F   one family; for parts a folder",
+        "guerdon list --search WORDS       search names and descriptions",
         "guerdon show NAME                 a recipe, part, reward or run in full",
     ):
         output.say(line if len(line) <= width else re.sub(" {2,}", "\n  ", line))
@@ -216,7 +216,7 @@ def _tasks(_: Path) -> list[dict[str, Any]]:
 def _models(_: Path) -> list[dict[str, Any]]:
     from guerdon.models.shipped_models import NAMES, SHIPPED, version
 
-    about = "comes with the package: small, and trained on every task"
+    about = "shipped with the package: small, trained on every task"
     shipped = [
         {"model": n, "family": "shipped", "about": about if n == version(n) else f"{about}; {version(n)}"}
         for n in SHIPPED
@@ -282,7 +282,7 @@ def _run(path: Path) -> dict[str, Any]:
     try:
         run = Run(path)
         if run.folder.events.exists() and not run.folder.events.is_file():
-            raise UserError("its events.jsonl is no file")
+            raise UserError("its events.jsonl is not a file")
         headline = run.headline if run.folder.events.exists() else None
         wish = run.config["wish"]
         return {

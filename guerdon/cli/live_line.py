@@ -100,7 +100,7 @@ class LiveLine(Watch):
         if isinstance(event, Ended | Stopped):
             self.__exit__(None, None, None)
         if isinstance(event, Stopped) and event.why == "interrupted":
-            self._say("interrupted, and saved: gd.train(..., resume=run.path) goes on from here")
+            self._say("interrupted and saved: resume with gd.train(..., resume=run.path)")
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None

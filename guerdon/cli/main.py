@@ -40,7 +40,8 @@ from guerdon.cli.show import show
 from guerdon.cli.streams import lasting_streams
 from guerdon.cli.train import INTERRUPTED, train
 from guerdon.cli.view import view
-from guerdon.core.errors import CtrlC, Notice, RunStopped, Told, UserError, ended_by, take_ctrl_c, unknown
+from guerdon.core.errors import CtrlC, InputNote, Notice, RunStopped, UserError, ended_by, take_ctrl_c, unknown
+from guerdon.core.renamed import Renamed
 
 KEEPING = {
     "train",
@@ -82,12 +83,12 @@ app = typer.Typer(
 @app.callback(
     invoke_without_command=True,
     epilog=examples(
-        "guerdon doctor                                             is everything here?",
+        "guerdon doctor                                             check the installation",
         "guerdon demo                                               see a language model learn, in three minutes",
-        "guerdon list                                               what there is, in short",
+        "guerdon list                                               a summary of what there is",
         "guerdon show grpo                                          what a recipe is made of",
-        "guerdon check my.py:right --task trace:3                   test a reward before you train on it",
-        "guerdon audit my.py:right --task trace:3                   know what it rewards, and how to mend it",
+        "guerdon check my.py:right --task trace:3                   test a reward before training",
+        "guerdon audit my.py:right --task trace:3                   find what it rewards, and how to fix it",
         "guerdon train grpo --task successor --model tabular        train; the run goes to runs/",
         "guerdon eval runs/grpo-successor-001                       held-out accuracy of the trained model",
     ),
@@ -113,7 +114,7 @@ app.command(
     epilog=examples(
         "guerdon check my.py:right --task trace:3",
         "guerdon check my.py:right --data sums.jsonl --prompt question --answer result",
-        "guerdon check my.py:right --task trace:3 --model sprig     and what a model writes",
+        "guerdon check my.py:right --task trace:3 --model sprig     also on a model's answers",
         "guerdon check numeric --task chain:2 --problems 50 --json",
     ),
 )(check)
@@ -122,7 +123,7 @@ app.command(
     "train",
     epilog=examples(
         "guerdon train grpo --task successor --model tabular --steps 200",
-        "guerdon train grpo --task countdown:2 --steps 20           by sprig, which comes with the package",
+        "guerdon train grpo --task countdown:2 --steps 20           with sprig, the shipped model",
         "guerdon train grpo --task successor:2 --model tabular --set lr=0.05 --set learn.clip=0.5",
         "guerdon train grpo --data sums.jsonl --prompt question --answer result --model tabular",
         "guerdon train grpo --data my.csv --test test.csv --check number --system 'Be brief.' --model sprig",
@@ -142,13 +143,13 @@ app.command(
         "guerdon eval runs/grpo-successor-001 --data sums.jsonl --prompt question --answer result --greedy",
         "guerdon eval sprig --task countdown:2 --best-of 4 --reward runs/reward_model-countdown-2-001",
         "guerdon eval sprig --task equation:6 --search beam --scorer runs/process_reward_model-equation-6-001",
-        "guerdon eval sprig --test test.csv --reward my.py:brief    all rows of a file, and what a reward gives there",
+        "guerdon eval sprig --test test.csv --reward my.py:brief    all rows of a file, with the mean reward",
     ),
 )(evaluate)
 app.command(
     "list",
     epilog=examples(
-        "guerdon list                           all there is, in short",
+        "guerdon list                           a summary of everything",
         "guerdon list recipes --family house    one line each",
         "guerdon list parts --family credit     what recipes are made of",
         'guerdon list --search "length penalty"',
@@ -169,7 +170,7 @@ app.command(
     "compare",
     epilog=examples(
         "guerdon compare runs/grpo-trace-001 runs/grpo-trace-002    the second against the first",
-        "guerdon compare runs/plain-* runs/brief-*                  seeds of one recipe are put together",
+        "guerdon compare runs/plain-* runs/brief-*                  seeds of one recipe are pooled",
         "guerdon compare runs/a runs/b --metric pass@4 --html compared.html",
         'guerdon compare runs/a runs/b --prompt "chain 8 +7" --step 40',
     ),
@@ -195,10 +196,10 @@ app.command(
 app.command(
     "serve",
     epilog=examples(
-        "guerdon serve exact                                        one from the shelf, on http://127.0.0.1:8000",
+        "guerdon serve exact                                        a built-in reward, on http://127.0.0.1:8000",
         "guerdon serve my.py:formula --port 9000",
         "GUERDON_TOKEN=... guerdon serve my.py:formula --host 0.0.0.0 --queue 1000",
-        "guerdon serve my.py:brief --tokenizer sprig                counts tokens for gd.length and its like",
+        "guerdon serve my.py:brief --tokenizer sprig                counts tokens for gd.length and others",
         "guerdon serve my.py:formula --missing 0                    for OpenRLHF: http://any:TOKEN@HOST:8000/get_reward",
     ),
 )(serve)
@@ -242,7 +243,7 @@ def _run(words: list[str]) -> int:
         code = _refuse(_usage(error), UserError.exit_code, as_json)
     except typer.Abort as error:
         pressed = isinstance(error.__cause__, CtrlC)
-        code = INTERRUPTED if pressed else _refuse("the input ended early", RunStopped.exit_code, as_json)
+        code = INTERRUPTED if pressed else _refuse("unexpected end of input", RunStopped.exit_code, as_json)
     return int(code or 0)
 
 
@@ -293,8 +294,8 @@ def _noticed(plain: Callable[..., None]) -> Callable[..., None]:
     """Shows our own notices as one line without a place in the code; other warnings as before."""
 
     def show(message: Warning | str, category: type[Warning], *where: Any, **more: Any) -> None:
-        if issubclass(category, Notice):
-            print(message if issubclass(category, Told) else f"warning: {message}", file=sys.stderr, flush=True)
+        if issubclass(category, (Notice, Renamed)):
+            print(message if issubclass(category, InputNote) else f"warning: {message}", file=sys.stderr, flush=True)
         else:
             plain(message, category, *where, **more)
 

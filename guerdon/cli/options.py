@@ -13,7 +13,8 @@ from guerdon.core.errors import UserError
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object as the last line.")]
 Task = Annotated[
-    str | None, typer.Option("--task", metavar="NAME[:LEVEL]", help="Problems to pose: guerdon list tasks.")
+    str | None,
+    typer.Option("--task", metavar="NAME[:LEVEL]", help="Problems to train or evaluate on: guerdon list tasks."),
 ]
 Model = Annotated[
     str | None,
@@ -26,7 +27,7 @@ Reward = Annotated[
     typer.Option(
         "--reward",
         metavar="REWARD",
-        help="FILE.py:NAME, one on the shelf, or the folder of a run that trained a reward model.",
+        help="FILE.py:NAME, a built-in reward, or the folder of a reward model's run.",
     ),
 ]
 Steps = Annotated[int | None, typer.Option("--steps", metavar="N", help="Steps to train.  [default: the recipe's]")]
@@ -35,11 +36,11 @@ Budget = Annotated[
     typer.Option(
         "--budget",
         metavar="N[:UNIT]",
-        help="End when N are spent: tokens, sampled or recited to be learned from; or read (tokens, by any model),"
+        help="Stop after N: tokens (generated, or demonstrations to train on), read (tokens processed by any model),"
         " updates (of weights), samples (whole tries), steps, seconds.",
     ),
 ]
-Seed = Annotated[int | None, typer.Option("--seed", metavar="S", help="Where all chance comes from.  [default: 0]")]
+Seed = Annotated[int | None, typer.Option("--seed", metavar="S", help="Random seed.  [default: 0]")]
 Settings = Annotated[
     list[str] | None,
     typer.Option(
@@ -50,17 +51,17 @@ Out = Annotated[
     str | None, typer.Option("--out", metavar="DIR", help="The run's folder.  [default: runs/RECIPE-TASK-NNN]")
 ]
 Resume = Annotated[
-    str | None, typer.Option("--resume", metavar="DIR", help="Go on with this run; the recipe may be left out.")
+    str | None, typer.Option("--resume", metavar="DIR", help="Resume this run; the recipe may be left out.")
 ]
 Again = Annotated[
     str | None,
-    typer.Option("--again", metavar="RUN", help="Train this run once more, all as it was but for what is said now."),
+    typer.Option("--again", metavar="RUN", help="Rerun this run with the changes given here."),
 ]
 DryRun = Annotated[
-    bool, typer.Option("--dry-run", help="Build all, try a few samples, say what it would cost; write nothing.")
+    bool, typer.Option("--dry-run", help="Build everything, try a few samples and report the cost; write nothing.")
 ]
 Trust = Annotated[
-    bool, typer.Option("--trust", help="Run the Python files that a run names though you did not make it here.")
+    bool, typer.Option("--trust", help="Run the Python files that a run names, although it was not made here.")
 ]
 
 # how a run is kept: `guerdon.loop.record.Options`, whose defaults these name
@@ -70,7 +71,7 @@ SaveEvery = Annotated[
 Keep = Annotated[int | None, typer.Option("--keep", metavar="N", min=1, help="Checkpoints kept.  [default: 3]")]
 RolloutsEvery = Annotated[
     int | None,
-    typer.Option("--rollouts-every", metavar="N", min=0, help="Steps between stored batches, 0: none.  [default: 1]"),
+    typer.Option("--rollouts-every", metavar="N", min=0, help="Steps between stored batches; 0: none.  [default: 1]"),
 ]
 EvalEvery = Annotated[
     float | None,
@@ -78,14 +79,16 @@ EvalEvery = Annotated[
         "--eval-every",
         metavar="N",
         min=0,
-        help="Steps between evaluations, 0: first and last only; 0.1: every tenth of the run.  [default: 0]",
+        help="Steps between evaluations; 0: first and last only; 0.1: every tenth of the run.  [default: 0]",
     ),
 ]
 EvalTasks = Annotated[
     int | None,
-    typer.Option("--eval-tasks", metavar="N", min=0, help="Held-out tasks, 0: no evaluation.  [default: 64]"),
+    typer.Option("--eval-tasks", metavar="N", min=0, help="Held-out tasks; 0: no evaluation.  [default: 64]"),
 ]
-EvalTries = Annotated[int | None, typer.Option("--eval-tries", metavar="N", min=1, help="Tries at each.  [default: 4]")]
+EvalTries = Annotated[
+    int | None, typer.Option("--eval-tries", metavar="N", min=1, help="Tries per task.  [default: 4]")
+]
 FailedLimit = Annotated[
     float | None,
     typer.Option(
@@ -101,7 +104,7 @@ Truth = Annotated[
     typer.Option(
         "--truth",
         metavar="verified|REWARD",
-        help="What the reward is held against and never trained on: the task's own check, or another reward.",
+        help="Logged beside the reward, never trained on: verified (the task's own checker), or another reward.",
     ),
 ]
 Watch = Annotated[
@@ -110,11 +113,11 @@ Watch = Annotated[
 ]
 StopOnAlarm = Annotated[
     bool | None,
-    typer.Option("--stop-on-alarm/--no-stop-on-alarm", help="An alarm that is bad stops the run.  [default: no]"),
+    typer.Option("--stop-on-alarm/--no-stop-on-alarm", help="A bad alarm stops the run.  [default: no]"),
 ]
 Log = Annotated[
     list[str] | None,
-    typer.Option("--log", metavar="NAME", help="Send events to tensorboard or wandb as well; repeatable."),
+    typer.Option("--log", metavar="NAME", help="Also log to tensorboard or wandb; repeatable."),
 ]
 
 
@@ -136,29 +139,31 @@ def parse_settings(words: Sequence[str] | None) -> dict[str, str]:
 
 # problems of one's own: `guerdon.tasks.files.rows_of`, whose keys the names are
 DATA_OPTIONS: dict[str, Any] = {
-    "data": typer.Option("--data", metavar="FILE", help="Problems of your own: JSON lines, CSV, Parquet, or a hub id."),
-    "prompt": typer.Option("--prompt", metavar="COL", help="The prompt's column in --data.  [default: guessed]"),
-    "answer": typer.Option("--answer", metavar="COL", help="The answer's, or: none.  [default: guessed]"),
-    "solution": typer.Option("--solution", metavar="COL", help="The worked solution's, for recipes that recite one."),
+    "data": typer.Option("--data", metavar="FILE", help="Your problems: JSON lines, CSV, Parquet, or a hub id."),
+    "prompt": typer.Option("--prompt", metavar="COL", help="The column of --data with the prompt.  [default: guessed]"),
+    "answer": typer.Option("--answer", metavar="COL", help="The column with the answer, or: none.  [default: guessed]"),
+    "solution": typer.Option(
+        "--solution", metavar="COL", help="The column with a worked solution, if a recipe needs it."
+    ),
     "column": typer.Option(
         "--column",
         metavar="WHAT=COL",
-        help="Another column of --data, for what a recipe takes: chosen=better, labels=ratings; repeatable.",
+        help="Another column of --data that a recipe needs: chosen=better, labels=ratings; repeatable.",
     ),
-    "kind": typer.Option("--kind", metavar="COL", help="One that sorts problems into kinds: subjects, levels."),
+    "kind": typer.Option("--kind", metavar="COL", help="The column with the kind of problem: subject, level."),
     "check": typer.Option(
         "--check",
         metavar="NAME",
-        help="Whether an answer in --data is given: by exact, number, choice, contains, math, plain_maths, json, python, or"
+        help="How answers to --data are checked: exact, number, choice, contains, math, plain_maths, json, python, or"
         " FILE.py:NAME.  [default: guessed]",
     ),
     "system": typer.Option("--system", metavar="TEXT|FILE", help="A system message before each prompt of --data."),
     "template": typer.Option(
-        "--template", metavar="TEXT|FILE", help="What is shown of a row, over its columns: '{question} Be brief.'"
+        "--template", metavar="TEXT|FILE", help="The prompt as a template over a row's columns: '{question} Be brief.'"
     ),
-    "test": typer.Option("--test", metavar="FILE", help="Held-out problems, in place of the last rows of --data."),
+    "test": typer.Option("--test", metavar="FILE", help="Held-out problems, instead of the last rows of --data."),
     "held_out": typer.Option(
-        "--held-out", metavar="SHARE", min=0, max=1, help="Of --data, never trained on.  [default: 0.1]"
+        "--held-out", metavar="SHARE", min=0, max=1, help="Share of --data that is held out.  [default: 0.1]"
     ),
     "skip_bad": typer.Option("--skip-bad", help="Skip malformed rows of --data instead of refusing them."),
 }
@@ -195,15 +200,15 @@ def parse_data(data: str | None, *, test_alone: bool = False, **said: Any) -> di
     given = {name: value for name, value in said.items() if value is not None and value is not False}
     if data is not None:
         if "test" in given and "held_out" in given:
-            raise UserError("--test FILE is all that is held out: leave --held-out away")
+            raise UserError("--test FILE is all that is held out: remove --held-out")
         return {"path": data, **_columns(given.pop("column", ())), **given}
     if test_alone and "test" in given:
         return {"path": given.pop("test"), "held_out": 1.0, **_columns(given.pop("column", ())), **given}
     for name in given:
         flag = f"--{name.replace('_', '-')}"
         if name == "check":
-            raise UserError("--check is for --data FILE: families of problems check exactly by themselves")
-        raise UserError(f"{flag} is about the rows of a file: give --data FILE too")
+            raise UserError("--check is for --data FILE: task families have their own exact checker")
+        raise UserError(f"{flag} needs --data FILE")
     return None
 
 

@@ -100,7 +100,7 @@ def rate(result: Mapping[str, Any], name: str = "pass@1") -> str:
 
 def cost(spent: Mapping[str, float]) -> str:
     """What a run has cost, in the four things that are counted."""
-    units = {"tokens": "tokens said", "read": "read", "updates": "updates", "seconds": "seconds"}
+    units = {"tokens": "tokens generated", "read": "processed", "updates": "updates", "seconds": "seconds"}
     if not any(spent.values()):
         return ""
     counts = {words: f"{spent[unit]:,.0f}" for unit, words in units.items()}

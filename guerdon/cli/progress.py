@@ -94,7 +94,7 @@ class Watch:
         self.live.close()
         for column, count in self.failed.items():
             if count > self.told[column]:
-                self._say(f"warning: {count} scores in {column!r} failed in all; the run folder keeps every exception")
+                self._say(f"warning: {count} scores in {column!r} failed in total; the run folder has every exception")
 
     def __call__(self, event: Event) -> None:
         if isinstance(event, Started):
@@ -108,7 +108,7 @@ class Watch:
         elif isinstance(event, ScoresMissing):
             self._missing(event)
         elif isinstance(event, TimeoutFired):
-            self._say(f"warning: step {event.step}: a clock decided {event.what}; a resumed run may differ")
+            self._say(f"warning: step {event.step}: a time limit decided {event.what}; a resumed run may differ")
         elif isinstance(event, Warned):
             self._say(f"warning: {event.message}")
         elif isinstance(event, Alarmed):
@@ -124,7 +124,7 @@ class Watch:
         self.shown = self.goal.share(event.step)
         self.began = self.last_line = time.monotonic()
         if event.step:
-            self._say(f"going on after {self.goal.place(event.step, ' of ')}")
+            self._say(f"resuming after {self.goal.place(event.step, ' of ')}")
         if self.bar is not None:
             if self.row is not None:  # a study's next run
                 self.bar.remove_task(self.row)
@@ -172,7 +172,7 @@ def numbers(event: StepDone, seconds_left: float, key: str = "") -> str:
     if "truth/mean" in event.metrics:
         words.append(f"truth {event.metrics['truth/mean']:.3f}")
     if event.seconds > 0:
-        read = f", {short(event.read / event.seconds)} read/s" if event.read else ""
+        read = f", {short(event.read / event.seconds)} processed/s" if event.read else ""
         words.append(f"{short(event.tokens / event.seconds)} tokens/s{read}")
     if event.updates > 1:
         words.append(f"{event.updates} updates")

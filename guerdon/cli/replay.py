@@ -22,13 +22,13 @@ WIDTH = 60  # characters of a completion that are shown
 
 
 def replay(
-    run: Annotated[str, typer.Argument(metavar="RUN", help="A run's folder; or a file of traces, whosever they are.")],
+    run: Annotated[str, typer.Argument(metavar="RUN", help="A run's folder, or a file of traces.")],
     reward: Annotated[
         str,
         typer.Option(
             "--reward",
             metavar="REWARD",
-            help="FILE.py:NAME, a function or formula of your own; one on the shelf; or a run that trained a reward model.",
+            help="FILE.py:NAME (your function or formula), a built-in reward, or a reward model's run.",
         ),
     ],
     step: Annotated[
@@ -39,18 +39,18 @@ def replay(
         typer.Option(
             "--column",
             metavar="NAME",
-            help="The stored reward to compare with.  [default: reward, else what the run's credit reads]",
+            help="The stored reward to compare with.  [default: reward, else the column that credit reads]",
         ),
     ] = None,
-    top: Annotated[int, typer.Option("--top", metavar="K", min=0, help="Samples shown that moved most.")] = 10,
+    top: Annotated[int, typer.Option("--top", metavar="K", min=0, help="Samples to show, largest change first.")] = 10,
     trust: Trust = False,
     as_json: Json = False,
 ) -> int:
     """Score a run's stored samples with another reward.
 
-    Says, per step and in all, how many advantages would have changed sign, how the two rewards correlate, which samples
-    moved most and where the new reward broke. Nothing is sampled; the run stays as it is. Of a file of traces (JSON lines in
-    OpenAI's chat format, docs/tools.md) it says what the reward gives to each.
+    Prints, per step and in total, how many advantages change sign, the correlation of the two rewards, the samples that
+    change most and where the new reward fails. Nothing is sampled and the run is not changed. For a file of traces (JSON
+    lines in OpenAI's chat format, docs/tools.md) it prints the reward of each.
     """
     output = Output(as_json)
     if Path(run).is_file():
@@ -108,11 +108,11 @@ def _tell(output: Output, replayed: Replay) -> None:
 
 def _version(replayed: Replay) -> str:
     if replayed.old_version is None:
-        return "the run does not know which one it was trained on"
+        return "the run did not record its reward's version"
     return (
-        "the one the run was trained on"
+        "the version the run was trained on"
         if replayed.version == replayed.old_version
-        else "not the one the run was trained on"
+        else "not the version the run was trained on"
     )
 
 

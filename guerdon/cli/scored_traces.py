@@ -17,9 +17,7 @@ def replay_traces(output: Output, path: str, reward: str, top: int, alone: bool 
     from guerdon.loop.run_traces import score_traces
 
     if not alone:
-        raise UserError(
-            f"{path} is a file of traces, which have no steps and no columns: leave --step and --column out"
-        )
+        raise UserError(f"{path} is a file of traces, without steps or columns: remove --step and --column")
     episodes = read_traces(path)
     scores = score_traces(episodes, reward)
     rows: list[dict[str, Any]] = [
@@ -51,9 +49,9 @@ def _tell(output: Output, path: str, reward: str, scores: Any, rows: list[dict[s
     output.pairs({name: text for name, text in told.items() if text})
     worst = sorted(scored, key=lambda row: row["reward"])[:top]
     if worst:
-        output.say(f"the {len(worst)} of least reward:")
+        output.say(f"the {len(worst)} with the lowest reward:")
         output.table(
-            ("trace", "reward", "calls", "errors", "said last"),
+            ("trace", "reward", "calls", "errors", "last message"),
             [
                 (
                     r["trace"],

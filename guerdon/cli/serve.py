@@ -14,42 +14,50 @@ from guerdon.cli.options import Json
 from guerdon.cli.output import Output
 from guerdon.cli.tokens import TOKEN, about_token, own_token
 
-Headers = Annotated[float, typer.Option("--headers", metavar="SECONDS", help="For a request's headers to arrive.")]
+Headers = Annotated[float, typer.Option("--headers", metavar="SECONDS", help="Time limit for a request's headers.")]
 Grace = Annotated[
-    float, typer.Option("--grace", metavar="SECONDS", min=0, help="To finish what is under way when stopped.")
+    float, typer.Option("--grace", metavar="SECONDS", min=0, help="Time to finish running requests when stopped.")
 ]
 Missing = Annotated[
     float | None,
-    typer.Option("--missing", metavar="NUMBER", help="A sample without a score, to OpenRLHF.  [default: an error]"),
+    typer.Option(
+        "--missing", metavar="NUMBER", help="OpenRLHF's value for a sample without a score.  [default: an error]"
+    ),
 ]
 Tokenizer = Annotated[
     str | None,
-    typer.Option("--tokenizer", metavar="MODEL", help="Counts the tokens of samples without ids: a model or a folder."),
+    typer.Option(
+        "--tokenizer", metavar="MODEL", help="Model or folder whose tokenizer counts tokens of samples without ids."
+    ),
 ]
 
 
 def serve(
     reward: Annotated[
         str,
-        typer.Argument(metavar="REWARD", help="FILE.py:NAME, one on the shelf (exact), or a reward model's run."),
+        typer.Argument(metavar="REWARD", help="FILE.py:NAME, a built-in reward (exact), or a reward model's run."),
     ],
-    host: Annotated[str, typer.Option("--host", metavar="ADDRESS", help="Where to listen.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option("--port", metavar="N", min=0, max=65535, help="0: any free one.")] = 8000,
-    no_token: Annotated[bool, typer.Option("--no-token", help="Ask for no token; on a loopback address only.")] = False,
-    max_body: Annotated[float, typer.Option("--max-body", metavar="MIB", help="Largest request.")] = 16.0,
-    max_samples: Annotated[int, typer.Option("--max-samples", metavar="N", min=1, help="Samples of a request.")] = 1024,
+    host: Annotated[str, typer.Option("--host", metavar="ADDRESS", help="Address to listen on.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option("--port", metavar="N", min=0, max=65535, help="Port; 0: any free one.")] = 8000,
+    no_token: Annotated[bool, typer.Option("--no-token", help="Require no token; on a loopback address only.")] = False,
+    max_body: Annotated[float, typer.Option("--max-body", metavar="MIB", help="Maximum size of a request.")] = 16.0,
+    max_samples: Annotated[
+        int, typer.Option("--max-samples", metavar="N", min=1, help="Maximum samples per request.")
+    ] = 1024,
     at_once: Annotated[
         int, typer.Option("--at-once", metavar="N", min=1, help="Requests scored at the same time.")
     ] = 16,
     queue: Annotated[
-        int, typer.Option("--queue", metavar="N", min=0, help="Requests that may wait; more get a 429.")
+        int, typer.Option("--queue", metavar="N", min=0, help="Requests that may wait; further ones get a 429.")
     ] = 128,
     timeout: Annotated[
-        float, typer.Option("--timeout", metavar="SECONDS", help="For a request, waiting included.")
+        float, typer.Option("--timeout", metavar="SECONDS", help="Time limit for a request, waiting included.")
     ] = 60.0,
     connections: Annotated[
         int,
-        typer.Option("--connections", metavar="N", min=1, help="Open at the same time; the oldest idle one makes way."),
+        typer.Option(
+            "--connections", metavar="N", min=1, help="Open connections; a new one closes the oldest idle one."
+        ),
     ] = 1024,
     headers: Headers = 10.0,
     grace: Grace = 10.0,
@@ -59,11 +67,11 @@ def serve(
 ) -> int:
     """Serve a reward over HTTP.
 
-    POST /score takes samples and answers with a value for each, or the reason why there is none: not applicable, failed,
-    timed out. POST /get_reward is OpenRLHF's remote reward. GET /metrics is for Prometheus, GET /docs for people.
+    POST /score takes samples and returns a value for each, or the reason why there is none: not applicable, failed,
+    timed out. POST /get_reward is OpenRLHF's remote reward. GET /metrics is for Prometheus, GET /docs is the manual.
 
-    Who asks needs a token: the one in the environment variable GUERDON_TOKEN, or one that is made up and printed at the
-    start. Ctrl-C finishes what is under way; a second one does not wait.
+    Clients need a token: the environment variable GUERDON_TOKEN, or one that is generated and printed at the start. Ctrl-C
+    finishes running requests; a second one stops at once.
     """
     from guerdon.bridges.serve.runner import serve as run
     from guerdon.bridges.serve.serve_limits import ServeLimits
@@ -99,7 +107,9 @@ def _tell(output: Output, url: str, formula: Any, token: str | None, made_up: bo
         "stop": f"Ctrl-C, or kill {os.getpid()}",
     })  # fmt: skip
     if not is_loopback(str(urlsplit(url).hostname)):
-        output.say("warning: other machines can reach this, and the token is sent in clear: put a TLS proxy in front")
+        output.say(
+            "warning: other machines can reach this, and the token is sent unencrypted: put a TLS proxy in front"
+        )
     output.console.file.flush()
 
 

@@ -33,7 +33,7 @@ def show(
         str,
         typer.Argument(
             metavar="NAME|FILE|RUN",
-            help="A recipe's name or file, a part or reward, a task with its level (chain:2), or a run's folder.",
+            help="A recipe's name or file, a part or reward, a task with a level (chain:2), or a run's folder.",
         ),
     ],
     task: Task = None,
@@ -42,10 +42,10 @@ def show(
     settings: Settings = None,
     as_json: Json = False,
 ) -> int:
-    """What a recipe is made of, how it differs from its baseline, what came of its claims; what a part or a reward does; a
-    problem of a task as one who knows everything goes about it; or how a run went.
+    """Describe a recipe (its parts, difference from its baseline, evidence), a part, a reward, a task (a problem with an
+    oracle's solution) or a run (configuration and results).
 
-    A recipe is shown for the task, model and reward you name; where you name none for those of its claim, or small ones.
+    A recipe is shown for the task, model and reward you give, else for those of its claim, else for small ones.
     """
     from guerdon.loop.catalog import in_file, listings
     from guerdon.store.folder import RunFolder
@@ -168,7 +168,7 @@ def _tell_difference(output: Output, recipe: Recipe | Study | None, claim: Claim
     if isinstance(other, Recipe):
         lines = list(difflib.ndiff(_formula(other), _formula(recipe)))
         output.say()
-        output.say(f"in place of its baseline, {claim.baseline}")
+        output.say(f"compared with its baseline, {claim.baseline}")
         for line in lines:
             if line[0] in "+-":
                 output.say(f"  {line}")
@@ -204,7 +204,7 @@ def _try_build(request: RunRequest, typed: Container[str] = ()) -> tuple[Recipe 
     try:
         return build(request, typed).recipe, ""
     except UserError as error:
-        return None, f"not with these ({error})"
+        return None, f"cannot be built with these ({error})"
 
 
 def _tell_recipe(output: Output, entry: RecipeEntry) -> None:
@@ -232,7 +232,7 @@ def _tell_formula(output: Output, recipe: Recipe | Study) -> None:
     from guerdon.core.recipe import Study
 
     if isinstance(recipe, Study):
-        output.say("  a study: plain Python over several runs")
+        output.say("  a study: Python code over several runs")
         output.pairs({f"  {k}": repr(v) for k, v in recipe.settings.items()})
         return
     stages = [f"{i}. {_stage(stage)}" for i, stage in enumerate(recipe.stages, start=1)]
@@ -276,7 +276,7 @@ def _show_run(output: Output, path: str) -> None:
 
     run = Run(path)
     if not run.folder.events.exists():
-        raise UserError(f"{path} has not begun: it has no events.jsonl")
+        raise UserError(f"{path} has not started: it has no events.jsonl")
     result = summary(run)
     config = run.config
     if not output.as_json:

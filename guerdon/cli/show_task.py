@@ -1,4 +1,4 @@
-"""`guerdon show TASK:LEVEL`: a held-out problem, and how one who knows everything goes about it."""
+"""`guerdon show TASK:LEVEL`: a held-out problem with an oracle's solution."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ def show_task(output: Output, name: str) -> None:
     import guerdon as gd
 
     source = gd.tasks.load(name)
-    home = gd.envs.home_of(source)
+    home = gd.envs.default_env(source)
     episode = gd.demonstration(source)
     sizes = {split: source.size(split) for split in ("train", "test")}
     if not output.as_json:
-        told = {split: "never end" if size is None else f"are {size:,}" for split, size in sizes.items()}
-        output.say(f"{name}: problems to train on {told['train']}, held-out ones {told['test']}")
-        output.say(f"played in {home!r}" if home is not None else "answered in one turn")
+        told = {split: "unlimited" if size is None else f"{size:,}" for split, size in sizes.items()}
+        output.say(f"{name}: {told['train']} training problems, {told['test']} held out")
+        output.say(f"environment {home!r}" if home is not None else "answered in one turn")
         output.say()
         output.say(gd.transcript(episode, min(output.console.width, 100)))
     turns = [{"role": s.role, "view": s.view, "said": s.text} for s in episode.segments]

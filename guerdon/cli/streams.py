@@ -66,7 +66,7 @@ class Lasting:
         if isinstance(error, OSError) and error.errno not in NOBODY:
             self.lost = str(error.strerror)
             if self.told is not None:
-                self.told.write(f"warning: standard output can not be written ({self.lost}): going on without it\n")
+                self.told.write(f"warning: cannot write to standard output ({self.lost}): continuing without it\n")
                 self.told.flush()
 
     def __getattr__(self, name: str) -> Any:

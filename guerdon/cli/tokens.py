@@ -13,11 +13,11 @@ TOKEN = "GUERDON_TOKEN"  # the environment variable that may hold it
 def own_token() -> str:
     token = os.environ.get(TOKEN) or secrets.token_urlsafe(24)
     if not token.isascii() or not token.isprintable() or " " in token:
-        raise UserError(f"{TOKEN} must be letters, digits and signs, without spaces: it is sent in a header")
+        raise UserError(f"{TOKEN} must be printable ASCII without spaces: it is sent in a header")
     return token
 
 
 def about_token(token: str | None, made_up: bool) -> str:
     if token is None:
-        return "none: whoever can reach this machine's loopback may ask"
-    return f"{token}  (made for this start; set {TOKEN} to choose)" if made_up else f"the one in {TOKEN}"
+        return "none: every program on this machine has access"
+    return f"{token}  (generated for this start; set {TOKEN} to choose one)" if made_up else f"the one in {TOKEN}"

@@ -1,4 +1,4 @@
-"""`guerdon train`: train a recipe, or go on with a run, and say how it went."""
+"""`guerdon train`: train a recipe or resume a run, and report the result."""
 
 from __future__ import annotations
 
@@ -53,7 +53,9 @@ class TakenAtOnce(UserError):
 
 @takes_data
 def train(
-    recipe: Annotated[str | None, typer.Argument(metavar="RECIPE", help="A name, or a file: ./mine.py[:NAME].")] = None,
+    recipe: Annotated[
+        str | None, typer.Argument(metavar="RECIPE", help="A recipe or a file: ./mine.py[:NAME].")
+    ] = None,
     task: Task = None,
     model: Model = None,
     rows: Any = None,
@@ -80,10 +82,10 @@ def train(
     log: Log = None,
     as_json: Json = False,
 ) -> int:
-    """Train a recipe on a task, go on with a run, or train one once more with changes.
+    """Train a recipe on a task, resume a run, or rerun one with changes.
 
-    Ctrl-C finishes the step, saves, and prints the command that resumes. The same command with the same seed gives the
-    same weights, interrupted or not.
+    Ctrl-C finishes the step, saves, and prints the command to resume. The same command and seed give the same weights,
+    interrupted or not.
     """
     output = Output(as_json)
     keeping = {
@@ -92,7 +94,7 @@ def train(
         "loggers": tuple(log) if log else None, "truth": truth, "watch": watch, "stop_on_alarm": stop_on_alarm,
     }  # fmt: skip
     if resume is not None and out is not None:
-        raise UserError("a run is resumed where it lies: give --resume or --out, not both")
+        raise UserError("a run is resumed in its own folder: remove --resume or --out")
     request = {
         "recipe": recipe, "task": task, "model": model, "reward": reward, "data": rows, "steps": steps, "budget": budget,
         "seed": seed,
@@ -130,7 +132,7 @@ def _what_is_left(path: str | None) -> str:
 
     if path is None or not RunFolder(path).exists():
         return "interrupted at once"
-    return f"interrupted at once; what was saved is intact, go on with: {resume_command(RunFolder(path))}"
+    return f"interrupted at once; saved state is intact, resume with: {resume_command(RunFolder(path))}"
 
 
 def _is_complete(path: str) -> bool:
@@ -181,7 +183,7 @@ def _tell(output: Output, run: Run, was_complete: bool) -> None:
     """The end of a training, for people."""
     result = summary(run)
     if was_complete:
-        output.say(f"{run.folder.named} was already complete: nothing to do")
+        output.say(f"{run.folder.named} is already complete: nothing to do")
     shown = {**results(run), "spent": cost(result["spent"]), "weights": result["weights"]}
     shown |= {
         "alarms": alarms_in_words(run.alarms),
@@ -191,7 +193,7 @@ def _tell(output: Output, run: Run, was_complete: bool) -> None:
     }
     output.pairs({k: v for k, v in shown.items() if v})
     if result["resume"]:
-        output.say(f"{result['status']} after {run.progress}; go on with:")
+        output.say(f"{result['status']} after {run.progress}; resume with:")
         output.say(f"  {result['resume']}")
 
 

@@ -20,27 +20,27 @@ PORT, TRIES = 7380, 20  # where it listens unless told; and how many ports from 
 def view(
     runs: Annotated[
         list[str] | None,
-        typer.Argument(metavar="RUNS", help="Run folders, or folders with runs in them.  [default: runs]"),
+        typer.Argument(metavar="RUNS", help="Run folders, or folders that contain runs.  [default: runs]"),
     ] = None,
-    host: Annotated[str, typer.Option("--host", metavar="ADDRESS", help="Where to listen.")] = "127.0.0.1",
+    host: Annotated[str, typer.Option("--host", metavar="ADDRESS", help="Address to listen on.")] = "127.0.0.1",
     port: Annotated[
         int | None,
         typer.Option(
-            "--port", metavar="N", min=0, max=65535, help=f"0: any free one.  [default: {PORT}, or the next free]"
+            "--port", metavar="N", min=0, max=65535, help=f"Port; 0: any free one.  [default: {PORT}, or the next free]"
         ),
     ] = None,
-    no_token: Annotated[bool, typer.Option("--no-token", help="Ask for no token; on a loopback address only.")] = False,
+    no_token: Annotated[bool, typer.Option("--no-token", help="Require no token; on a loopback address only.")] = False,
     browse: Annotated[bool, typer.Option("--open", help="Open the page in a browser.")] = False,
     trust: Trust = False,
     as_json: Json = False,
 ) -> int:
-    """Look at runs on a local page: curves, rollouts, what a reward says, labels, audits.
+    """Show runs on a local page: curves, rollouts, rewards, labels, audits.
 
-    The page reads run folders, finished or being written, and audits among them or in `audits` beside `runs`; it shows
-    changes as they come. It changes nothing but the labels that you give, which lie in the run's folder `labels`.
+    The page reads run folders, finished or running, and audits among them or in `audits` beside `runs`; it updates live. It
+    writes only your labels, to the run's folder `labels`.
 
-    Who opens it needs the token in the address that is printed: the one in the environment variable GUERDON_TOKEN, or one that
-    is made up for this start. Ctrl-C ends it.
+    Access needs the token in the printed address: the environment variable GUERDON_TOKEN, or one generated for this start.
+    Ctrl-C stops it.
     """
     from guerdon.network.listening import is_loopback, url_of
     from guerdon.studio.library import Library
@@ -50,7 +50,7 @@ def view(
     places = _places(runs)
     is_local = is_loopback(host, port or 0)
     if no_token and not is_local:
-        raise UserError(f"{host} can be reached from other machines: a page without a token must stay on 127.0.0.1")
+        raise UserError(f"{host} is reachable from other machines: without a token use 127.0.0.1")
     output, made_up = Output(as_json), not no_token and not os.environ.get(TOKEN)
     token = None if no_token else own_token()
     library = Library(places, trust)
@@ -68,7 +68,7 @@ def view(
             })  # fmt: skip
             if not is_local:
                 output.say(
-                    "warning: other machines can reach this, and the token is sent in clear: put a TLS proxy in front"
+                    "warning: other machines can reach this, and the token is sent unencrypted: put a TLS proxy in front"
                 )
         output.console.file.flush()
         if browse:
@@ -84,9 +84,11 @@ def _places(runs: list[str] | None) -> list[Path]:
     for place in places:
         if not place.is_dir():
             mend = (
-                "name a run folder, or one with runs in it" if runs else "train something first, or name another folder"
+                "name a run folder, or a folder that contains runs"
+                if runs
+                else "train something first, or name another folder"
             )
-            raise UserError(f"{place} is no folder: {mend}")
+            raise UserError(f"{place} is not a folder: {mend}")
     return places
 
 

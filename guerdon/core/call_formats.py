@@ -189,7 +189,7 @@ def only_argument(tools: Sequence[Schema]) -> tuple[str, str]:
 
 
 def _constant(text: str) -> float:
-    raise ValueError(f"{text} is no number in JSON")
+    raise ValueError(f"{text} is not a JSON number")
 
 
 STRICT = json.JSONDecoder(parse_constant=_constant)
@@ -199,7 +199,7 @@ def _why(error: Exception) -> str:
     if isinstance(error, json.JSONDecodeError):
         return error.msg
     if isinstance(error, UnicodeEncodeError):
-        return "half a character is no text"
+        return "half a character is not text"
     return "too deep" if isinstance(error, RecursionError) else str(error)
 
 

@@ -18,7 +18,9 @@ from types import FrameType
 from typing import NoReturn
 
 from guerdon.core.installed import is_installed
+from guerdon.core.renamed import old_names
 
+__getattr__ = old_names(__name__)
 LONGEST = 4000  # characters of an exception's text
 LINE = 500  # and of a line of it
 GPU_FULL = (
@@ -86,8 +88,8 @@ class Notice(UserWarning):
     """What a user should know though nothing is wrong. The command line prints it as one line."""
 
 
-class Told(Notice):
-    """What was made of what a user gave: a fact to look at, and no warning. The command line prints it as it is."""
+class InputNote(Notice):
+    """How the user's input was read: a fact to check, not a warning. The command line prints it as it is."""
 
 
 def nearest(name: str, allowed: Iterable[str]) -> str | None:

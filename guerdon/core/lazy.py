@@ -1,4 +1,4 @@
-"""Names that are loaded when they are first used, from a stub file that a type checker reads as well.
+"""Public names, loaded at first use from a stub file that a type checker reads as well.
 
 A package has its front door in `__init__.pyi`: `from guerdon.credit.group_relative import centre as centre`.
 Its `__init__.py` says `__getattr__, __dir__, __all__ = front_door(__name__)`, and importing it imports nothing else.
@@ -13,12 +13,15 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from guerdon.core.renamed import new_name
+
 
 def front_door(package: str) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
     """`__getattr__`, `__dir__` and `__all__` of a package, by its stub."""
     where = places_of(package)
 
     def load(name: str) -> Any:
+        name = new_name(package, name)
         if name not in where:
             raise AttributeError(f"module {package!r} has no attribute {name!r}", name=name, obj=sys.modules[package])
         module, original = where[name]

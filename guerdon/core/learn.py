@@ -107,7 +107,7 @@ class Learn(FieldColumns):
         if together(self.loss) not in COARSE:
             raise unknown(f"value of together of {label(self.loss)}", together(self.loss), COARSE)
         if self.mix == "step" and (together(self.loss) != "episode" or "pairs" in self.loss.needs):
-            raise UserError(f"mix='step' takes tracks apart, and {label(self.loss)} compares whole ones: leave mix out")
+            raise UserError(f"mix='step' splits tracks, and {label(self.loss)} compares whole ones: leave mix out")
         self.optimiser = self.opt.build([p for p in play.models[self.model].weights.parameters() if p.requires_grad])
 
     def rows(self, batch: Batch, play: Play) -> Batch:
@@ -213,8 +213,8 @@ class Learn(FieldColumns):
                 play.warn(f"learning {self.model!r} is not the same to the last bit every time: {error}")
                 continue
             play.warn(
-                f"a micro-batch of {larger} does not fit in memory: going on with {self.fits}, which changes last bits alone"
-                f" (start there: --set learn.micro={self.fits})"
+                f"a micro-batch of {larger} does not fit in memory: continuing with {self.fits}, which changes only the"
+                f" last bits (start there: --set learn.micro={self.fits})"
             )
 
     def at_once(self, play: Play) -> int:
@@ -225,8 +225,8 @@ class Learn(FieldColumns):
         """Half of what did not fit."""
         if others := held_by_others(play.models[self.model].device):
             raise GpuFull(
-                f"a micro-batch of {size} does not fit beside the {others / 2**30:.0f} GiB that others hold of this GPU: wait"
-                f" for them, or choose a size that does (--set learn.micro={max(size // 2, 1)})"
+                f"a micro-batch of {size} does not fit beside the {others / 2**30:.0f} GiB that other processes use on this"
+                f" GPU: wait for them, or choose a size that does (--set learn.micro={max(size // 2, 1)})"
             ) from error
         if size == 1 or len(rows.split(size, together(self.loss))) == len(rows.split(1, together(self.loss))):
             longest = int(rows.up((rows.length + rows.context_length).double(), "track", of="segment").max())
@@ -306,7 +306,7 @@ def _why_none(learn: Learn, batch: Batch) -> str:
         column = batch.cols.get(name)
         if column is not None and len(column.value) and bool(column.missing.all()):
             broken = "its scores fail" if bool(column.broken.any()) else "it does not apply to any try"
-            return f"{name!r} has no value at all, {broken}. See what gives it: a reward that returns None says nothing"
+            return f"{name!r} has no value at all, {broken}. See what gives it: a reward that returns None has no value"
     if "pairs" in learn.loss.needs:
         return "there are no pairs. Two tries at a problem make one only where their scores differ"
     needed = " and ".join(map(repr, learn.loss.needs)) or "a step"

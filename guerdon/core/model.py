@@ -22,6 +22,7 @@ from guerdon.core.batch import Batch
 from guerdon.core.column import Per
 from guerdon.core.episode import End, Segment
 from guerdon.core.pass_sizes import steps_held
+from guerdon.core.renamed import OldName, say_renamed
 from guerdon.core.task import Sampling
 from guerdon.core.tensor_hashes import frozen_hash, known_chain_hash
 
@@ -97,8 +98,16 @@ class Model(abc.ABC):
         return self.encode(view, path)
 
     @abc.abstractmethod
-    def recite(self, view: Any, text: str, path: Sequence[Segment] = ()) -> Reply:
-        """What the reply would be had the model said exactly `text`; log-probs are NaN, for nothing was sampled."""
+    def teacher_force(self, view: Any, text: str, path: Sequence[Segment] = ()) -> Reply:
+        """The reply whose text is exactly `text`. Log-probs are NaN, because nothing was sampled."""
+
+    recite = OldName("teacher_force")
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        if "recite" in vars(cls) and "teacher_force" not in vars(cls):
+            say_renamed(f"{cls.__name__}.recite", "teacher_force")
+            cls.teacher_force = vars(cls)["recite"]  # type: ignore[method-assign]
 
     @abc.abstractmethod
     def read(self, batch: Batch, want: Sequence[str]) -> dict[str, Tensor]:

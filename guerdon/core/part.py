@@ -21,6 +21,7 @@ from typing import Any, Literal, TypeVar, dataclass_transform, overload
 from guerdon.core.errors import UserError, unknown
 from guerdon.core.html import note, page, table
 from guerdon.core.knob_values import check_value, parse, type_hints
+from guerdon.core.renamed import OldName, say_renamed
 from guerdon.core.syntax import syntax
 
 T = TypeVar("T")
@@ -38,13 +39,15 @@ def knob(
     hashed: bool = True,
     as_hash: bool = False,
     absent: Any = dataclasses.MISSING,
+    was: str = "",
 ) -> Any:
     """A field that is part of the run's identity, with the values it may take. A float knob also takes a schedule.
 
     A path is `hashed=False`: where a file lies is no part of what a run computes; the part's `identity` hashes its content.
     With `as_hash` the value stands in the hash as a hash of its own, such as a task of a reward.
     A knob that joins a part which is in use says `absent`, the value that means what the part did without it: at that value
-    it is not in the hash, so what was run before keeps its own.
+    it is not in the hash, so what was run before keeps its own. A renamed knob says what it `was` called: the hash keeps that
+    name, and for one version more users may write it.
 
     >>> import guerdon as gd
     >>> @gd.part
@@ -55,7 +58,7 @@ def knob(
     guerdon.core.errors.UserError: halves.share must be at most 1.0, not 2.0
     """
     limits = {"ge": ge, "gt": gt, "le": le, "choices": choices}
-    metadata = {"limits": limits, "hashed": hashed, "as_hash": as_hash, "absent": absent}
+    metadata = {"limits": limits, "hashed": hashed, "as_hash": as_hash, "absent": absent, "was": was}
     if factory is not None:
         return dataclasses.field(default_factory=factory, metadata=metadata)
     return dataclasses.field(default=default, metadata=metadata)
@@ -96,14 +99,14 @@ def live(*, default: Any = None, init: Literal[False] = False) -> Any:
 @overload
 def part(cls: type[T], /) -> type[T]: ...
 @overload
-def part(*, name: str = "", aliases: tuple[str, ...] = ()) -> Callable[[type[T]], type[T]]: ...
+def part(*, name: str = "", aliases: tuple[str, ...] = (), was: str = "") -> Callable[[type[T]], type[T]]: ...
 @dataclass_transform(field_specifiers=(knob, state, live, dataclasses.field), eq_default=False)
-def part(cls: type[T] | None = None, /, *, name: str = "", aliases: tuple[str, ...] = ()) -> Any:
+def part(cls: type[T] | None = None, /, *, name: str = "", aliases: tuple[str, ...] = (), was: str = "") -> Any:
     """Make `cls` a part. Fields are knobs unless made with `state(...)`; bad names and values are refused at once, before
     the `__post_init__` of the class sees them.
 
-    A class that is renamed keeps its `name`, which is what hashes are made of; `aliases` are understood besides it wherever
-    parts are named, by `--set` and `but`.
+    `name` is what users see and what hashes are made of, the class's own unless given; `--set` and `but` accept `aliases` too.
+    A renamed part says what it `was` called: hashes keep that name, and for one version more users may write it.
 
     >>> import guerdon as gd
     >>> @gd.part
@@ -114,7 +117,7 @@ def part(cls: type[T] | None = None, /, *, name: str = "", aliases: tuple[str, .
     guerdon.core.errors.UserError: unknown knob of half 'give_to': did you mean 'gives_to'?
     """
     if cls is None:
-        return functools.partial(part, name=name, aliases=aliases)
+        return functools.partial(part, name=name, aliases=aliases, was=was)
     own_checks = getattr(cls, "__post_init__", None)
 
     def knobs_first(self: Any) -> None:
@@ -126,10 +129,16 @@ def part(cls: type[T] | None = None, /, *, name: str = "", aliases: tuple[str, .
     cls.__post_init__ = knobs_first  # type: ignore[attr-defined]
     part_class = dataclasses.dataclass(eq=False, repr=False)(cls)
     plain_init = part_class.__init__
+    renamed = _renamed_knobs(part_class)
+    for old, new in renamed.items():
+        setattr(part_class, old, OldName(new, old))
 
     @functools.wraps(plain_init)
     def checked_init(self: Any, *args: Any, **kwargs: Any) -> None:
         names = [f.name for f in dataclasses.fields(part_class) if f.init]  # type: ignore[arg-type]
+        for old in kwargs.keys() & renamed.keys():
+            say_renamed(f"{label(part_class)}.{old}", renamed[old])
+            kwargs[renamed[old]] = kwargs.pop(old)
         for name in kwargs:
             if name not in names:
                 raise unknown(f"knob of {label(part_class)}", name, names)
@@ -147,7 +156,8 @@ def part(cls: type[T] | None = None, /, *, name: str = "", aliases: tuple[str, .
         part_class._repr_html_ = as_html  # type: ignore[attr-defined]
     if part_class.__setattr__ is object.__setattr__:
         part_class.__setattr__ = set_known  # type: ignore[method-assign]
-    part_class.__part__ = (name or part_class.__name__, *aliases)  # type: ignore[attr-defined]
+    part_class.__part__ = (name or part_class.__name__, *aliases, *filter(None, [was]))  # type: ignore[attr-defined]
+    part_class.__was__ = was  # type: ignore[attr-defined]
     PARTS[f"{part_class.__module__}.{part_class.__name__}"] = part_class
     return part_class
 
@@ -179,6 +189,21 @@ def names_of(x: Any) -> tuple[str, ...]:
 def label(x: Any) -> str:
     """A part's short name, as users write it."""
     return names_of(x)[0]
+
+
+def old_label(x: Any) -> str:
+    """What a part was called before it was renamed; empty unless it was."""
+    return str(vars(x if isinstance(x, type) else type(x)).get("__was__", ""))
+
+
+def hashed_label(x: Any) -> str:
+    """A part's name in hashes: the first it had."""
+    return old_label(x) or label(x)
+
+
+def _renamed_knobs(cls: Any) -> dict[str, str]:
+    """The knobs that were called otherwise: old name -> new."""
+    return {f.metadata["was"]: f.name for f in dataclasses.fields(cls) if f.metadata.get("was")}
 
 
 def knobs(x: Any) -> dict[str, Any]:
@@ -278,8 +303,9 @@ def describe(value: Any) -> Any:
         # knobs that stand for another value here, such as "auto"
         meant = {f.name: fingerprint(getattr(value, f.name)) for f in fields if f.metadata.get("as_hash")}
         meant |= value.meant() if hasattr(value, "meant") else {}
-        own_knobs = {k: describe(v) for k, v in {**knobs(value), **meant}.items() if k in hashed}
-        return {"part": label(value), "knobs": own_knobs, **extra}
+        first = {new: old for old, new in _renamed_knobs(value).items()}
+        own_knobs = {first.get(k, k): describe(v) for k, v in {**knobs(value), **meant}.items() if k in hashed}
+        return {"part": hashed_label(value), "knobs": own_knobs, **extra}
     if value is None or isinstance(value, bool | int | float | str):
         return value
     if isinstance(value, Mapping):
@@ -352,7 +378,11 @@ def find_part(root: Any, name: str, also: Iterable[str] = ()) -> Any:
     by_name = handles(root, aliases=True)
     if name not in by_name:
         raise unknown("part", name, [*also, *handles(root)])
-    return by_name[name]
+    member = by_name[name]
+    was = old_label(member)
+    if was and name.rstrip("_0123456789") == was:
+        say_renamed(was, label(member))
+    return member
 
 
 def set_knob(root: Any, path: str, value: Any, *, text: bool = False) -> None:
@@ -363,6 +393,10 @@ def set_knob(root: Any, path: str, value: Any, *, text: bool = False) -> None:
     if not dot:
         name, field_name = label(root).lower(), name
     fields = {f.name: f for f in dataclasses.fields(target) if f.init}
+    renamed = _renamed_knobs(target)
+    if field_name in renamed:
+        say_renamed(f"{name}.{field_name}", renamed[field_name])
+        field_name = renamed[field_name]
     if field_name not in fields:
         raise unknown(f"knob of {name}", field_name, fields)
     where = f"{name}.{field_name}"

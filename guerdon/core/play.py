@@ -99,8 +99,8 @@ class Seat(Protocol):
     async def read_texts(self, want: str | Sequence[str], view: Any, texts: Sequence[str]) -> list[dict[str, Tensor]]:
         """What a model says about each of several texts after a view, read together."""
 
-    def recite(self, view: Any, text: str, *, after: int | None = None, fresh: bool = False) -> Segment:
-        """Put `text` in this role's mouth."""
+    def teacher_force(self, view: Any, text: str, *, after: int | None = None, fresh: bool = False) -> Segment:
+        """Append `text` to this role's path as its own output, without sampling."""
 
 
 class Seats(Protocol):

@@ -14,6 +14,6 @@ from guerdon.credit.prefix_tree import branch_gain as branch_gain
 from guerdon.credit.restart_values import restarts as restarts
 from guerdon.credit.returns import redistribute as redistribute
 from guerdon.credit.returns import reward_to_go as reward_to_go
-from guerdon.credit.teacher import liking as liking
+from guerdon.credit.teacher import teacher_log_ratio as teacher_log_ratio
 from guerdon.credit.tree import prefix_gain as prefix_gain
 from guerdon.credit.turns import turn_baseline as turn_baseline

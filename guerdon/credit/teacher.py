@@ -11,8 +11,8 @@ from guerdon.core.part import part
 from guerdon.core.play import Play
 
 
-@part
-class liking(FieldColumns):
+@part(was="liking")
+class teacher_log_ratio(FieldColumns):
     r"""$\log p_{teacher}(a) - \log p(a)$ of every step that was sampled, $p$ being whom it was sampled from: a step column.
 
     Its mean over steps is minus the reverse KL from the teacher, in its sampled (k1) form, which is what on-policy distillation
@@ -29,7 +29,7 @@ class liking(FieldColumns):
     >>> from guerdon.core.example import ExamplePlay, example_tries
     >>> batch = example_tries([[1.0, 0.0]])
     >>> read = {"teacher.logp": gd.Column.full("step", batch.logp + torch.tensor([0.5, -1.0]))}
-    >>> gd.credit.liking()(batch.with_cols(read), ExamplePlay())["teacher_gain"].tolist()
+    >>> gd.credit.teacher_log_ratio()(batch.with_cols(read), ExamplePlay())["teacher_gain"].tolist()
     [0.5, -1.0]
     """
 

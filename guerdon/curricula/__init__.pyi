@@ -9,10 +9,10 @@ from guerdon.curricula.forecast_problems import prompts_alone as prompts_alone
 from guerdon.curricula.opponents import against as against
 from guerdon.curricula.plain import apart as apart
 from guerdon.curricula.plain import uniform as uniform
-from guerdon.curricula.rows_to_recite import recitals as recitals
 from guerdon.curricula.sequences import in_stages as in_stages
 from guerdon.curricula.signals import magnitude as magnitude
-from guerdon.curricula.solutions_to_recite import contrasts as contrasts
+from guerdon.curricula.stored_answers import dataset_rows as dataset_rows
+from guerdon.curricula.stored_solutions import contrasts as contrasts
 from guerdon.curricula.success_records import by_variance as by_variance
 from guerdon.curricula.success_records import history_of as history_of
 from guerdon.curricula.success_records import recorded as recorded

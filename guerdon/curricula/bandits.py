@@ -18,7 +18,7 @@ from guerdon.core.errors import UserError
 from guerdon.core.part import knob, live, part, state
 from guerdon.core.play import Play
 from guerdon.core.task import Ask, kinds_of
-from guerdon.curricula.laps import Laps
+from guerdon.curricula.epochs import EpochSampler
 from guerdon.curricula.signals import magnitude
 
 
@@ -68,7 +68,7 @@ class bandit:
     signal: Any = knob(factory=magnitude)
 
     drawn: dict[str, int] = state(factory=dict)  # problems of each kind so far
-    laps: dict[str, Laps] | None = live()
+    laps: dict[str, EpochSampler] | None = live()
     read_from: Any = live()
 
     def __post_init__(self) -> None:
@@ -91,7 +91,7 @@ class bandit:
         picked = torch.multinomial(torch.tensor(shares, dtype=torch.float64), n, replacement=True, generator=dice)
         return [self._next(laps, kinds[arm], play.seed) for arm in picked.tolist()]
 
-    def _next(self, laps: Mapping[str, Laps], kind: str, seed: int) -> Ask:
+    def _next(self, laps: Mapping[str, EpochSampler], kind: str, seed: int) -> Ask:
         place = self.drawn.get(kind, 0)
         self.drawn[kind] = place + 1
         return Ask(laps[kind].task(place, seed), self.tries)
@@ -105,8 +105,8 @@ class bandit:
                 worth.setdefault(kind, []).append(value)
         self.choose.update(worth, play)
 
-    def _laps(self) -> dict[str, Laps]:
+    def _laps(self) -> dict[str, EpochSampler]:
         if self.laps is None or self.read_from is not self.task:
-            self.laps = {kind: Laps(source) for kind, source in kinds_of(self.task).items()}
+            self.laps = {kind: EpochSampler(source) for kind, source in kinds_of(self.task).items()}
             self.read_from = self.task
         return self.laps

@@ -11,7 +11,7 @@ from guerdon.core.errors import UserError, unknown
 from guerdon.core.part import knob, live, part, state
 from guerdon.core.play import Play
 from guerdon.core.task import Ask, kinds_of
-from guerdon.curricula.laps import Laps
+from guerdon.curricula.epochs import EpochSampler
 
 
 @part(name="blended", aliases=("proportions",))
@@ -37,7 +37,7 @@ class proportions:
     tries: int = knob(default=8, ge=1)
 
     drawn: dict[str, int] = state(factory=dict)  # problems of each kind so far
-    laps: dict[str, Laps] | None = live()
+    laps: dict[str, EpochSampler] | None = live()
 
     def __post_init__(self) -> None:
         self.shares()
@@ -65,7 +65,7 @@ class proportions:
     def draw(self, n: int, play: Play) -> list[Ask]:
         shares = self.shares()
         if self.laps is None:
-            self.laps = {kind: Laps(source) for kind, source in kinds_of(self.task).items()}
+            self.laps = {kind: EpochSampler(source) for kind, source in kinds_of(self.task).items()}
         asks = []
         for _ in range(n):
             total = sum(self.drawn.values()) + 1

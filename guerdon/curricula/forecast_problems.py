@@ -26,7 +26,7 @@ from guerdon.core.pack import pack
 from guerdon.core.part import knob, live, part, state
 from guerdon.core.play import Play
 from guerdon.core.task import Ask, Task
-from guerdon.curricula.laps import Laps
+from guerdon.curricula.epochs import EpochSampler
 from guerdon.models.probing import probe
 
 ROLE = "reader"  # of a prompt's row: nobody's seat, for nobody acts there
@@ -39,7 +39,7 @@ class predicted:
     $V$ is what the head of `model` says at the end of a prompt. PCL (Gao et al. 2025, arXiv:2510.01135) aims at problems
     that are solved half of the time, for there tries differ most. Candidates are read in one pass and no word is sampled:
     **that pass over** `times` $\cdot n$ **prompts is in no count of tokens**, only in the time a step takes. Candidates that
-    are not chosen are passed over (of a finite set, until they come round again); one that stands there twice is taken a
+    are not chosen are passed over (of a finite set, until they come round again); one that occurs twice is taken a
     second time only where there is nothing else.
 
     Forecasts that are all the same, as a fresh head's are, choose nothing: the candidates are then taken in order. Before
@@ -63,11 +63,11 @@ class predicted:
     column: str = "correct"
 
     drawn: int = state(default=0)
-    laps: Laps | None = live()
+    laps: EpochSampler | None = live()
 
     def draw(self, n: int, play: Play) -> list[Ask]:
         if self.laps is None or self.laps.source is not self.task:
-            self.laps = Laps(self.task)
+            self.laps = EpochSampler(self.task)
         tasks = [self.laps.task(self.drawn + i, play.seed) for i in range(self.times * n)]
         self.drawn += len(tasks)
         forecast = forecasts([Ask(task) for task in tasks], self.model, play)
@@ -153,7 +153,7 @@ def _forecaster(model: str, play: Play) -> Model:
     if model not in play.models:
         raise unknown("model that forecasts", model, play.models)
     if "final" not in play.models[model].readings(play.models):
-        raise UserError(f"{model!r} says no number at the end of a prompt: give it a value head (lm(value=True))")
+        raise UserError(f"{model!r} has no value at the end of a prompt: give it a value head (lm(value=True))")
     return play.models[model]
 
 

@@ -7,7 +7,7 @@ from typing import Any
 from guerdon.core.part import knob, live, part, state
 from guerdon.core.play import Play
 from guerdon.core.task import Ask
-from guerdon.curricula.laps import APART, Laps
+from guerdon.curricula.epochs import APART, EpochSampler
 
 
 @part
@@ -24,11 +24,11 @@ class uniform:
     tries: int = knob(default=8, ge=1)
 
     drawn: int = state(default=0)
-    laps: Laps | None = live()
+    laps: EpochSampler | None = live()
 
     def draw(self, n: int, play: Play) -> list[Ask]:
         if self.laps is None or self.laps.source is not self.task:
-            self.laps = Laps(self.task)
+            self.laps = EpochSampler(self.task)
         asks = [Ask(self.laps.task(self.drawn + i, play.seed), self.tries) for i in range(n)]
         self.drawn += n
         return asks

@@ -1,6 +1,6 @@
 """How many tries each problem gets, by how often it was solved before: a knapsack filled with what tries are worth.
 
-Leaves out: which problems are drawn, which is every one in turn (`laps.py`).
+Leaves out: which problems are drawn, which is every one in turn (`epochs.py`).
 Axes: P problems of a step, N tries.
 """
 
@@ -19,7 +19,7 @@ from guerdon.core.levels import gather_up
 from guerdon.core.part import knob, live, part, state
 from guerdon.core.play import Play
 from guerdon.core.task import Ask
-from guerdon.curricula.laps import Laps
+from guerdon.curricula.epochs import EpochSampler
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -69,7 +69,7 @@ class knapsack:
 
     drawn: int = state(default=0)
     seen: dict[str, list[float]] = state(factory=dict)  # task key: what its latest tries were worth
-    laps: Laps | None = live()
+    laps: EpochSampler | None = live()
 
     def __post_init__(self) -> None:
         if not self.least <= self.tries <= self.most:
@@ -80,7 +80,7 @@ class knapsack:
 
     def draw(self, n: int, play: Play) -> list[Ask]:
         if self.laps is None or self.laps.source is not self.task:
-            self.laps = Laps(self.task)
+            self.laps = EpochSampler(self.task)
         tasks = [self.laps.task(self.drawn + i, play.seed) for i in range(n)]
         self.drawn += n
         rates = [self.rate(task.key) for task in tasks]

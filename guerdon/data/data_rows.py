@@ -154,7 +154,7 @@ def _text(text: str) -> str:
     try:
         text.encode()
     except UnicodeEncodeError as error:
-        raise ValueError(f"half a character, {text[error.start]!a}, is no text") from error
+        raise ValueError(f"half a character, {text[error.start]!a}, is not text") from error
     return str(text)
 
 

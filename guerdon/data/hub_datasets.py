@@ -42,7 +42,7 @@ def hub_rows(spec: str, name: str) -> Any:
         import datasets
     except ImportError as error:
         raise UserError(
-            f"{name} is no file, and to read it as a data set, {require_extra('datasets', 'datasets')}"
+            f"{name} is not a file, and to read it as a data set, {require_extra('datasets', 'datasets')}"
         ) from error
     if not _is_hub_there():
         _use_cache_alone(datasets)

@@ -118,7 +118,7 @@ def parse(text: str, holes: bool = False) -> Any:
     except json.JSONDecodeError as error:
         raise ValueError(f"not JSON: {error.msg}") from error
     except UnicodeEncodeError as error:
-        raise ValueError(f"half a character, {error.object[error.start]!a}, is no text") from error
+        raise ValueError(f"half a character, {error.object[error.start]!a}, is not text") from error
     except RecursionError as error:
         raise ValueError(f"more than {DEEPEST} values inside of each other") from error
     if text.count("[") + text.count("{") > DEEPEST and _is_deep(value):
@@ -138,7 +138,7 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(value) < len(pairs):
         names = [name for name, _ in pairs]
         twice = next(name for name in names if names.count(name) > 1)
-        raise ValueError(f"the key {shown(twice)} stands there twice")
+        raise ValueError(f"the key {shown(twice)} occurs twice")
     return value
 
 
@@ -156,7 +156,7 @@ def _number(text: str) -> float:
 
 
 def _constant(text: str) -> float:
-    raise ValueError(f"{text} is no number in JSON")
+    raise ValueError(f"{text} is not a JSON number")
 
 
 def _hole(text: str) -> float | None:

@@ -83,7 +83,7 @@ def _unpacked(path: Path, name: str, holes: bool) -> Records:
         with opened(path, name) as file, gzip.open(file) as inner:
             text = inner.read(MOST_WHOLE + 1)
     except (OSError, EOFError, zlib.error) as error:
-        raise UserError(f"cannot read {name}: it is no whole gzip ({error}): fetch it again") from error
+        raise UserError(f"cannot read {name}: it is an incomplete gzip file ({error}): fetch it again") from error
     if len(text) > MOST_WHOLE:
         raise UserError(f"cannot read {name}: more than {MOST_WHOLE >> 30} GiB when unpacked; unpack it with gunzip")
     if path.suffixes[-2] == ".json" and WHOLE.match(text[:64]):

@@ -64,7 +64,7 @@ def read_traces(path: Any, format: str | CallFormat = "hermes") -> list[Episode]
             bad.append(f"{records.place(row.number)}: {error}")
     if bad:
         more = f"; and {len(bad) - SHOWN} more" if len(bad) > SHOWN else ""
-        raise UserError(f"{name}, {'; '.join(bad[:SHOWN])}{more}. Mend the file: docs/tools.md says what a trace is")
+        raise UserError(f"{name}, {'; '.join(bad[:SHOWN])}{more}. Fix the file: docs/tools.md says what a trace is")
     if not episodes:
         raise UserError(f"{name} holds no traces: a line is an object with messages")
     return episodes

@@ -114,7 +114,7 @@ def call_message(text: str, calls: Sequence[tuple[str, Mapping[str, Any]]], firs
 
 def _message(given: Any, where: str) -> Message:
     if not isinstance(given, Mapping):
-        raise BadTrace(f"{where} is no object with role and content")
+        raise BadTrace(f"{where} is not an object with role and content")
     role, content = given.get("role"), given.get("content")
     if role not in ROLES:
         old = ": write its result as role tool, with the tool_call_id it answers" if role == "function" else ""
@@ -142,13 +142,13 @@ def _check_parts(parts: list[Any], where: str) -> None:
     for part in parts:
         kind = part.get("type") if isinstance(part, Mapping) else None
         if kind not in ("text", "refusal") or not isinstance(part.get(kind), str):
-            raise BadTrace(f"{where} has a part that is no text ({kind}): traces are read as text alone")
+            raise BadTrace(f"{where} has a part that is not text ({kind}): traces are read as text alone")
 
 
 def _calls(calls: Any, where: str) -> list[Any]:
     """Calls as the format has them; arguments that are an object are written out, as it wants them."""
     if not isinstance(calls, list):
-        raise BadTrace(f"{where}: tool_calls is no list")
+        raise BadTrace(f"{where}: tool_calls is not a list")
     made = []
     for call in calls:
         function = call.get("function") if isinstance(call, Mapping) else None
@@ -174,7 +174,9 @@ def _check_calls(messages: Sequence[Message]) -> None:
         if role == "tool":
             answered = message["tool_call_id"]
             if answered not in open_calls:
-                raise BadTrace(f"message {number} answers {answered!r}, which is no open call of the message before it")
+                raise BadTrace(
+                    f"message {number} answers {answered!r}, which is not an open call of the previous message"
+                )
             open_calls.discard(answered)
             continue
         if open_calls:
@@ -190,7 +192,7 @@ def _tools(given: Any) -> tuple[Any, ...]:
     if given is None:
         return ()
     if not isinstance(given, list):
-        raise BadTrace("tools is no list")
+        raise BadTrace("tools is not a list")
     for tool in given:
         function = tool.get("function") if isinstance(tool, Mapping) else None
         if not isinstance(function, Mapping) or not isinstance(function.get("name"), str):

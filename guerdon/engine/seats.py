@@ -16,6 +16,7 @@ from torch import Tensor
 from guerdon.core.episode import End, Episode, Segment
 from guerdon.core.errors import UserError, unknown
 from guerdon.core.model import NOTHING, Model, Reply, Request
+from guerdon.core.renamed import OldName
 from guerdon.core.seeds import Place
 from guerdon.core.task import Ask, Sampling
 from guerdon.models.probing import Item
@@ -156,21 +157,23 @@ class EpisodeSeat:
                 by_name |= {name: values[reading] for reading, name in named.items()}
         return read
 
-    def recite(self, view: Any, text: str, *, after: int | None = None, fresh: bool = False) -> Segment:
-        """Put `text` in this role's mouth: a demonstration to learn from, or an answer to be scored. Counted as if sampled."""
+    def teacher_force(self, view: Any, text: str, *, after: int | None = None, fresh: bool = False) -> Segment:
+        """Append `text` as this role's own output, to learn from or to score. Its tokens count as generated."""
         parent = self._parent(after, fresh)
-        reply = self.model.recite(view, text, self.table.path(self.role, parent))
+        reply = self.model.teacher_force(view, text, self.table.path(self.role, parent))
         self.model.meter.tokens += len(reply.actions)
         return self.table.add(self._segment(view, reply, parent, self.table.sampling, self.model.version, 0))
+
+    recite = OldName("teacher_force")
 
     def _check_open(self, parent: int) -> None:
         """Refuse to go on with a turn that is over, or that never was."""
         path = self.table.path(self.role, parent)
         if not path:
-            raise UserError(f"{self.role!r} cannot go on: it has not acted; leave out go_on=True")
+            raise UserError(f"{self.role!r} cannot continue: it has not acted; remove go_on=True")
         if path[-1].end in (End.DONE, End.FAILED):
             raise UserError(
-                f"{self.role!r} cannot go on: its turn is over ({path[-1].end}); go on after CUT or STOPPED, or leave out"
+                f"{self.role!r} cannot continue: its turn is over ({path[-1].end}); continue after CUT or STOPPED, or remove"
                 " go_on=True"
             )
 

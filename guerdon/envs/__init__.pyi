@@ -1,8 +1,5 @@
 """How an episode goes."""
 
-from guerdon.envs.at_home import by_kind as by_kind
-from guerdon.envs.at_home import demonstrated as demonstrated
-from guerdon.envs.at_home import home_of as home_of
 from guerdon.envs.contrasting import side_by_side as side_by_side
 from guerdon.envs.corpora.collection import corpus as corpus
 from guerdon.envs.corpora.fact_questions import claims as claims
@@ -10,6 +7,9 @@ from guerdon.envs.corpora.fact_questions import hops as hops
 from guerdon.envs.corpora.query_rewriting import dialogue_search as dialogue_search
 from guerdon.envs.corpora.query_rewriting import rewriting as rewriting
 from guerdon.envs.corpora.search_turns import searched as searched
+from guerdon.envs.default_envs import by_kind as by_kind
+from guerdon.envs.default_envs import default_env as default_env
+from guerdon.envs.default_envs import demonstrated as demonstrated
 from guerdon.envs.games.arena_games import arena as arena
 from guerdon.envs.games.own_games import hunt as hunt
 from guerdon.envs.games.own_games import nim as nim
@@ -29,7 +29,7 @@ from guerdon.envs.people.asked_users import asking as asking
 from guerdon.envs.people.planning import planned as planned
 from guerdon.envs.people.retries import with_feedback as with_feedback
 from guerdon.envs.programs.repair_tasks import repairs as repairs
-from guerdon.envs.simple import recital as recital
+from guerdon.envs.simple import dataset_env as dataset_env
 from guerdon.envs.simple import single_turn as single_turn
 from guerdon.envs.tools.boxed_tools import interpreter as interpreter
 from guerdon.envs.tools.boxed_tools import sql as sql

@@ -28,7 +28,7 @@ class side_by_side:
     @seats_alone
     async def play(self, ask: Ask, seats: Seats) -> Episode:
         for text in ask.note["say"]:
-            seats[self.role].recite(ask.shown, text, fresh=True)
+            seats[self.role].teacher_force(ask.shown, text, fresh=True)
         for _ in range(self.tries):  # one after the other, so that their order is always the same
             await seats[self.role].act(ask.shown, fresh=True)
         return seats.episode()

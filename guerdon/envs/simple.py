@@ -29,12 +29,12 @@ class single_turn:
         return seats.episode()
 
 
-@part
-class recital:
+@part(was="recital")
+class dataset_env:
     """A data set as an environment: the role is shown the prompt and recites the task's answer. Nothing is sampled.
 
     >>> import guerdon as gd
-    >>> gd.envs.recital().roles
+    >>> gd.envs.dataset_env().roles
     ('policy',)
     """
 
@@ -46,5 +46,5 @@ class recital:
 
     @seats_alone
     async def play(self, ask: Ask, seats: Seats) -> Episode:
-        seats[self.role].recite(ask.shown, ask.task.answer)
+        seats[self.role].teacher_force(ask.shown, ask.task.answer)
         return seats.episode()

@@ -117,7 +117,7 @@ async def played_in_turns(
         if cut is not None:
             seats.cut(**{role: view})
             break
-        segment = seats[role].recite(view, world.gold()) if gold else await seats[role].act(view)
+        segment = seats[role].teacher_force(view, world.gold()) if gold else await seats[role].act(view)
         turns += 1
         if segment.end is End.CUT:
             cut = "tokens"

@@ -90,7 +90,7 @@ class Exam:
         there = {f"{name}.{want}" for name, model in models.items() for want in model.readings(models)}
         there |= {TRUTH} if self.truth is not None else set()
         if not self.metrics and self.truth is None:
-            raise UserError(f"nobody can tell right from wrong {who}: give it metrics, Exam(..., metrics=[...])")
+            raise UserError(f"no checker says what is right {who}: give it metrics, Exam(..., metrics=[...])")
         for metric in self.metrics:
             for need in getattr(metric, "needs", ()):
                 if need not in there:

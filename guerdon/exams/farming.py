@@ -153,6 +153,6 @@ def _said(model: Model | None, path: Sequence[Segment], text: str) -> list[Segme
         letters = np.frombuffer(text.encode(), np.uint8).astype(np.int64)
         said = last.but(actions=letters, logp=np.full(len(letters), np.nan, np.float32), text=text, given=0)
     else:
-        reply = model.recite(last.view, text, before)
+        reply = model.teacher_force(last.view, text, before)
         said = last.but(context=reply.context, actions=reply.actions, logp=reply.logp, text=text, given=0)
     return [*before, said.but(parent=len(before) - 1, reward=None, rewards=None, end=End.DONE)]

@@ -14,7 +14,7 @@ from typing import Any
 
 from guerdon.core.arguments import check_arguments
 from guerdon.core.budget import NO_END, Budget
-from guerdon.core.errors import Told, UserError
+from guerdon.core.errors import InputNote, UserError
 from guerdon.core.exam_result import ExamResult
 from guerdon.core.model import Model
 from guerdon.core.recipe import Recipe, Study
@@ -43,9 +43,9 @@ from guerdon.loop.default_model import about_default, default_model
 from guerdon.loop.evaluate import examined
 from guerdon.loop.going_on import base_gone, other_code, other_machine, refuse_conflicts, refuse_other_base
 from guerdon.loop.homes import played_in
-from guerdon.loop.once_more import once_more
 from guerdon.loop.onlooker import CountedEnv, counted, watched
 from guerdon.loop.record import Options
+from guerdon.loop.reruns import rerun
 from guerdon.loop.study import run_study
 from guerdon.loop.train_request import Origin, TrainRequest
 from guerdon.loop.trained import Trained
@@ -111,10 +111,10 @@ def train(
         if budget is not None:
             raise UserError(f"{resume} keeps the budget it was started with: leave it out to resume")
         if again is not None:
-            raise UserError("a run is gone on with, or begun once more: give --resume or --again, not both")
+            raise UserError("--resume continues a run, --again reruns it: give one of them")
         return _resume(RunFolder(resume), request, steps, seed, options, listeners, trust)
     wanted = TrainRequest.of(request, steps, budget, seed, options)
-    ready = prepare(*(once_more(RunFolder(again), wanted, trust) if again is not None else (wanted, None)))
+    ready = prepare(*(rerun(RunFolder(again), wanted, trust) if again is not None else (wanted, None)))
     with _claimed(out, run_name(ready.built.name, ready.request), here) as folder:
         folder.create(ready.config)
         notes = [*_skipped_rows(ready.built), *remember(ready.config, here)]
@@ -149,7 +149,7 @@ def prepare(wanted: TrainRequest, origin: Origin | None = None) -> Ready:
         raise UserError("train what? give a recipe: guerdon list recipes")
     request = wanted.run
     if request.model is None and (default := default_model(request.recipe, request.task, request.data)) is not None:
-        warnings.warn(about_default(default), Told, stacklevel=3)
+        warnings.warn(about_default(default), InputNote, stacklevel=3)
         request = replace(request, model=default)
     typed = [n for n in request.settings if origin is None or f"--set {n}" in origin.changes]
     built = build(request, typed)
@@ -231,7 +231,7 @@ def _resume(
     if config.get("format", FORMAT) != FORMAT:
         raise UserError(
             f"{folder.named} was begun with guerdon {written_by(config)}, in format {config['format']} of run folders; this one"
-            f" reads it but goes on with format {FORMAT} alone: start anew with --out"
+            f" reads it but can resume only format {FORMAT}: start a new run with --out"
         )
     refuse_conflicts(folder.named, config, request, steps, seed)
     check_trust(folder.named, config, trust)
@@ -248,7 +248,8 @@ def _resume(
     set_length(built, config["steps"] if isinstance(built.recipe, Recipe) else None, budget)
     if built.recipe.hash != config["hash"]:
         raise UserError(
-            f"{folder.named} was started with another version of this recipe, its data or its reward; start anew with --out"
+            f"{folder.named} was started with another version of this recipe, its data or its reward;"
+            " start a new run with --out"
         )
     options = options or Options.of_config(config)
     notes = [*other_code(config, built), *other_machine(config)]

@@ -15,7 +15,7 @@ from typing import Any
 
 import guerdon
 from guerdon import tasks
-from guerdon.core.errors import Notice, Told, UserError
+from guerdon.core.errors import InputNote, Notice, UserError
 from guerdon.core.html import cut
 from guerdon.core.model import Model
 from guerdon.core.part import describe, fingerprint, knobs, label, walk
@@ -215,14 +215,14 @@ def tell(source: Any, models: Iterable[Any]) -> None:
     """What was made of rows of one's own, for the user to look at: columns, check, and where a system message goes."""
     if isinstance(source, RecitedRows):
         for line in source.facts():
-            warnings.warn(line, Told, stacklevel=3)
+            warnings.warn(line, InputNote, stacklevel=3)
     if isinstance(source, rows):
         lines = source.facts()
         chats = [getattr(model, "chat", None) for model in models if isinstance(model, Model)]
         if source.system and not all(getattr(chat, "hears_system", False) for chat in chats):
             lines.append("the model has no place for a system message: it reads it as text before the prompt")
         for line in lines:
-            warnings.warn(line, Told, stacklevel=3)
+            warnings.warn(line, InputNote, stacklevel=3)
 
 
 def _name_skipped(source: rows | RecitedRows, bad: Sequence[str]) -> None:

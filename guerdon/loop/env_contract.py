@@ -15,7 +15,7 @@ from guerdon.core.play import Env
 from guerdon.core.seeds import derive
 from guerdon.core.task import Ask, Sampling, TaskSource, truth_of
 from guerdon.engine.player import Player
-from guerdon.envs.at_home import demonstrated, home_of
+from guerdon.envs.default_envs import default_env, demonstrated
 from guerdon.envs.world_turns import Shows
 from guerdon.loop.build import find_task
 from guerdon.loop.homes import silent
@@ -65,14 +65,14 @@ def _subject(env: Any, task: Any) -> tuple[TaskSource, Env]:
     """The problems and where they are played."""
     if task is None:
         source: Any = find_task(env)
-        home = home_of(source)
+        home = default_env(source)
         if home is None:
-            raise UserError(f"{label(source)} brings no environment: give one and a task, gd.check_env(env, task)")
+            raise UserError(f"{label(source)} has no environment: give one and a task, gd.check_env(env, task)")
         return source, home
     source = find_task(task)
     for name in ("roles", "play"):
         if not hasattr(env, name):
-            raise UserError(f"{label(env)} is no environment: it has no `{name}` (docs/environments.md)")
+            raise UserError(f"{label(env)} is not an environment: it has no `{name}` (docs/environments.md)")
     return source, env
 
 
@@ -83,7 +83,7 @@ class _Checked:
         self.source, self.env, self.gold, self.seed = source, env, gold, seed
         if gold is None and not isinstance(env, Shows):
             raise UserError(
-                f"{label(env)} cannot show how it is done: give gold=say, a script say(view, past, seed) that reaches the goal"
+                f"{label(env)} has no demonstrations: give gold=say, a script say(view, past, seed) that reaches the goal"
             )
 
     def gold_episodes(self, asks: Sequence[Ask], first: int = 0) -> list[Episode]:
@@ -101,7 +101,7 @@ class _Checked:
         for e in shown:
             where = _where(self.env, e)
             if e.failed:
-                raise UserError(f"{where}: it broke in the hands of one who knows everything: {_broke(e)}")
+                raise UserError(f"{where}: it failed while the oracle policy played: {_broke(e)}")
             if not e.segments:
                 raise UserError(f"{where}: nobody acted")
             _hold_json(e, where)
@@ -111,10 +111,10 @@ class _Checked:
             truth = self._truth(e)
             if truth is None:
                 raise UserError(
-                    f"{where}: nobody can tell whether the goal was reached: check_track, or goal= in the info"
+                    f"{where}: it does not say whether the goal was reached: check_track, or goal= in the info"
                 )
             if truth != 1.0:
-                raise UserError(f"{where}: one who knows everything comes to {truth:g}, not 1 (info {e.info})")
+                raise UserError(f"{where}: the oracle policy reaches {truth:g}, not 1 (info {e.info})")
         return len(shown)
 
     def hold_same(self, asks: Sequence[Ask], shown: Sequence[Episode]) -> None:
@@ -144,7 +144,7 @@ class _Checked:
             )[0]
             if again.failed or [s.text for s in again.segments] != [s.text for s in e.segments]:
                 raise UserError(
-                    f"{_where(self.env, e)}: started again before its last turn it does not come to the same"
+                    f"{_where(self.env, e)}: restarted before its last turn it gives another result"
                     f" ({_broke(again) if again.failed else 'other words'}): draw all that is random from seats.seed"
                 )
             count += 1
@@ -171,9 +171,7 @@ class _Checked:
             _hold_json(e, _where(self.env, e))
         won = [e for e in said if self._truth(e) == 1.0]
         if said and len(won) > len(said) // 2:
-            raise UserError(
-                f"{_where(self.env, won[0])}: one who talks nonsense reaches the goal in {len(won)} of {len(said)}"
-            )
+            raise UserError(f"{_where(self.env, won[0])}: random text reaches the goal in {len(won)} of {len(said)}")
         return len(said)
 
     def _play(
@@ -208,9 +206,7 @@ def _nonsense(view: Any, past: Past, seed: int) -> str:
 def _mute(view: Any, past: Past, seed: int) -> str:
     """Says nothing, for ever."""
     if len(past) >= ENDLESS:
-        raise UserError(
-            f"who says nothing is asked again {ENDLESS} times and more: end an episode by itself (most=...)"
-        )
+        raise UserError(f"an empty answer is asked again {ENDLESS} times and more: bound the episode (most=...)")
     return ""
 
 

@@ -87,7 +87,7 @@ def sit(
         mine = getattr(metric, "__name__", label(metric))
         for name in measured:
             if name in given_by:
-                raise UserError(f"{mine} and {given_by[name]} both give {name!r}: put one into an exam of its own")
+                raise UserError(f"{mine} and {given_by[name]} both give {name!r}: move one to another exam")
         numbers, given_by = {**numbers, **measured}, {**given_by, **dict.fromkeys(measured, mine)}
     problems = tried_problems(Sitting(exam, batch, play, tries)) if exam.truth is not None else {}
     return numbers, packed(problems, evenly=drawn is not None) if problems else {}

@@ -95,7 +95,7 @@ def _model_of(run: Run, name: str | None) -> str:
     models = run.folder.models
     there = sorted(path.name for path in models.iterdir() if path.is_dir()) if models.is_dir() else []
     if not there:
-        raise UserError(f"{run.folder.named} keeps no trained model that stands on its own: there is nothing to export")
+        raise UserError(f"{run.folder.named} has no self-contained trained model to export")
     if name is None:
         name = there[0] if len(there) == 1 else "policy"
     if name not in there:
@@ -105,11 +105,11 @@ def _model_of(run: Run, name: str | None) -> str:
 
 def _refuse_target(run: Run, target: Path, named: str, force: bool) -> None:
     if target.is_relative_to(run.path):
-        raise UserError(f"{named} lies in the run that is exported: choose a folder outside of it")
+        raise UserError(f"{named} is inside the exported run: choose a folder outside of it")
     if target.exists() and not target.is_dir():
         raise UserError(f"{named} is a file, not a folder: choose another name")
     if not force and target.is_dir() and any(target.iterdir()):
-        raise UserError(f"{named} is not empty: choose another folder, or --force to replace an export that lies there")
+        raise UserError(f"{named} is not empty: choose another folder, or --force to replace the export in it")
 
 
 def _way(run: Run, model: TextModel, name: str, adapter: bool) -> Callable[[Path], Exported]:

@@ -40,8 +40,8 @@ def refuse_other_base(path: str, config: Mapping[str, Any], built: Built) -> Non
     for name, (place, then) in _bases(config.get("models")).items():
         if name not in now or now[name][1] != then:
             raise UserError(
-                f"{path} trains an adapter of the model in {place}, whose weights have changed: put back the ones that it began"
-                " with, or start anew with --out"
+                f"{path} trains an adapter of the model in {place}, whose weights have changed: restore the ones that it began"
+                " with, or start a new run with --out"
             )
 
 
@@ -75,7 +75,7 @@ def refuse_conflicts(
     for flag, (now, kept) in values.items():
         if now is not None and _value(now) != _value(kept):
             start = f"with {flag} {kept}, not {now}" if kept is not None else f"without {flag}"
-            raise UserError(f"{path} was started {start}: leave it out to resume, or start anew with --out")
+            raise UserError(f"{path} was started {start}: leave it out to resume, or start a new run with --out")
 
 
 def _value(value: Any) -> Any:

@@ -2,7 +2,7 @@
 
 No model, no player and no tokens: seats that only write down what is put in their mouths. Calls of tools whose result the gold
 knows are not run, so no sandbox is started for programs of our own.
-Leaves out: episodes to learn from in a run (`envs/at_home.py`, `demonstrated`).
+Leaves out: episodes to learn from in a run (`envs/default_envs.py`, `demonstrated`).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from guerdon.core.episode import Episode, Segment
 from guerdon.core.errors import UserError
 from guerdon.core.play import awaits_seats_alone
 from guerdon.core.task import Ask, Sampling, Task
-from guerdon.envs.at_home import by_kind, home_of
+from guerdon.envs.default_envs import by_kind, default_env
 from guerdon.envs.tools.tool_worlds import tool_turns
 from guerdon.envs.world_turns import Shows
 from guerdon.tasks.roles import Turns
@@ -36,7 +36,7 @@ def gold_turns(source: Any, task: Task, *, role: str = "policy", seed: int = 0, 
     [('tool\\nequation 8x+12=6x+16', 'call 8-6'), ('2', 'call 16-12'), ('4', 'call 4/2'), ('2', '= 2')]
     """
     ask = Ask(task)
-    home: Any = home_of(source)
+    home: Any = default_env(source)
     while isinstance(home, by_kind):
         home = home.of(ask)
     if not isinstance(home, Shows):  # an answer is all that is wanted
@@ -109,7 +109,7 @@ class _DictatedSeat:
     def room(self, after: int | None = None, view: Any = None) -> int | None:
         return None
 
-    def recite(self, view: Any, text: str, *, after: int | None = None, fresh: bool = False) -> Segment:
+    def teacher_force(self, view: Any, text: str, *, after: int | None = None, fresh: bool = False) -> Segment:
         segment = Segment(self.role, view, NO_STEPS, NO_STEPS, NO_STEPS, text, -1, self.table.sampling, 0)
         self.table.segments.append(segment)
         return segment

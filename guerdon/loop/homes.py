@@ -16,21 +16,21 @@ from guerdon.core.play import Env
 from guerdon.core.recipe import Recipe
 from guerdon.core.task import Ask, Sampling, Split, TaskSource
 from guerdon.engine.player import Player
-from guerdon.envs.at_home import demonstrated, home_of
-from guerdon.envs.simple import recital, single_turn
+from guerdon.envs.default_envs import default_env, demonstrated
+from guerdon.envs.simple import dataset_env, single_turn
 from guerdon.models.scripted_model import scripted
 
 
 def move_home(recipe: Recipe, source: Any) -> None:
     """Have a recipe's problems played at home, in training and in its exams. What was to be recited in one turn is shown there
     turn by turn. Roles that the home has and the recipe does not are the policy's: it plays against itself."""
-    home = home_of(source)
+    home = default_env(source)
     if home is None:
         return
     for holder in (recipe, *recipe.exams):
         if type(holder.env) is single_turn:
             holder.env = home
-        elif isinstance(holder.env, single_turn | recital):  # one that puts the solution in the role's mouth
+        elif isinstance(holder.env, single_turn | dataset_env):  # one that puts the solution in the role's mouth
             holder.env = demonstrated(home)
     recipe.seats = {**{role: recipe.seats["policy"] for role in home.roles if "policy" in recipe.seats}, **recipe.seats}
 
@@ -46,7 +46,7 @@ def bring_home(recipe: Recipe) -> None:
 
 def played_in(source: Any, env: Env | None) -> Env:
     """Where an exam's problems are played: as told, at home, or with one answer each."""
-    return env or home_of(source) or single_turn()
+    return env or default_env(source) or single_turn()
 
 
 def demonstration(source: Any, index: int = 0, split: Split = "test") -> Episode:
@@ -62,11 +62,11 @@ def demonstration(source: Any, index: int = 0, split: Split = "test") -> Episode
       16*5=80
       = 80
     """
-    home, task = home_of(source), source.get(split, index)
+    home, task = default_env(source), source.get(split, index)
     solve = getattr(source, "solution", None)
     if home is None and solve is not None:
         task = dataclasses.replace(task, answer=str(solve(task)))
-    env: Any = recital() if home is None else demonstrated(home)
+    env: Any = dataset_env() if home is None else demonstrated(home)
     models: dict[str, Model] = {role: scripted(silent) for role in env.roles}
     for model in models.values():
         model.start(0, models)

@@ -21,7 +21,7 @@ LIMITS = (
     " run of the same command with another `--seed` may come out better or worse.",
     "Held-out problems are of the kind it was trained on. Nothing here was measured on other tasks, other languages or other"
     " ways to ask.",
-    "A policy learns what its reward pays for, which may be less than what was meant. Read the run's rollouts before you rely"
+    "A policy learns what its reward rewards, which may differ from what was intended. Read the run's rollouts before you rely"
     " on it.",
     "Whether it is safe or fair, or gives away its training data, was not looked at.",
 )
@@ -110,7 +110,7 @@ def _results(run: Run) -> list[str]:
     """Held-out accuracy, before and after, with its interval."""
     rated = [each for each in run.evaluations if "pass@1" in each]
     if not rated:
-        return ["\n## Results\n", "The run sat no exam on held-out problems."]
+        return ["\n## Results\n", "The run was not evaluated on held-out problems."]
     ends = rated[:1] if len(rated) == 1 else [rated[0], rated[-1]]
     rows = [
         f"| {_when(each['steps_done'])} | {_percent(each, 'pass@1')} | {_percent(each, 'pass@1_low')} to"

@@ -113,7 +113,7 @@ class Options:
         if isinstance(said.get("truth"), Mapping):
             if truth is None:
                 raise UserError(
-                    f"the truth of this run, {said['truth'].get(PYTHON)}, is a Python object: say truth=... again"
+                    f"the truth of this run, {said['truth'].get(PYTHON)}, is a Python object: give truth=... again"
                 )
             said["truth"] = truth
         return cls(**said)
@@ -283,8 +283,8 @@ def _given(batch: Any, stage: Any) -> list[str]:
     ) in stage.gives:  # what belongs to a batch besides columns, as pairs do, may be none; steps may come of the whole
         if name not in batch.cols and not hasattr(batch, name) and name.removesuffix("_steps") not in batch.cols:
             raise RunStopped(
-                f"stage {label(stage)} says that it gives {name!r} and did not: add it, batch.put({name!r}, ...), or take it"
-                " out of `gives`"
+                f"stage {label(stage)} declares {name!r} in `gives` and did not add it: call batch.put({name!r}, ...) or"
+                " remove it from `gives`"
             )
     return [name for name in stage.gives if name in batch.cols]
 

@@ -261,7 +261,7 @@ def _measure(told: Rehearsal, recipe: Recipe, play: Player, total: int, counted:
     """A step or two as they would be, thrown away; none where one would take too long."""
     expected = told.rollouts * told.sample["seconds"] / told.sample["tries"]
     if total == 0 or not told.rollouts:
-        told.not_tried = "there is no step to try" if total == 0 else "nothing was drawn for the first step"
+        told.not_tried = "no step to try" if total == 0 else "nothing was drawn for the first step"
         return
     if expected > PATIENCE:
         told.not_tried = f"a step of {told.rollouts} tries would take about {expected:.0f} s to sample: none was tried"

@@ -157,7 +157,7 @@ def _described_stages(run: Run) -> list[Any]:
     try:
         return list(run.config["parts"]["knobs"]["stages"])
     except (KeyError, TypeError) as error:
-        raise UserError(f"{run.folder.named} does not say in its run.json what it is made of") from error
+        raise UserError(f"{run.folder.named} does not record its parts in run.json") from error
 
 
 def _restored(described: Iterable[Any]) -> list[Any]:

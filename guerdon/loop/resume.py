@@ -97,8 +97,8 @@ def _give_weights(checkpoint: Checkpoint, name: str, model: Model) -> None:
             weight.data = torch.empty_like(weight)
     elif base != frozen_hash(frozen):
         raise UserError(
-            f"{name!r} is not the model that this run trains an adapter of, for its weights differ: put back the ones that it"
-            " began with, or start anew with --out"
+            f"{name!r} is not the model that this run trains an adapter of, for its weights differ: restore the ones that it"
+            " began with, or start a new run with --out"
         )
     missing, extra = model.weights.load_state_dict(held, strict=False)
     assert not extra and set(missing) == (set() if base is None else set(frozen)), f"{missing} {extra}"

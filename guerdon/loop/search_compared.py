@@ -10,6 +10,7 @@ from guerdon.core.errors import UserError, unknown
 from guerdon.core.exam_result import ExamResult
 from guerdon.core.knob_values import parse, type_hints
 from guerdon.core.part import knobs, label
+from guerdon.core.renamed import say_renamed
 from guerdon.core.task import Sampling
 from guerdon.exams.answer_costs import tokens_spent
 from guerdon.exams.best_of_n import best_of
@@ -21,7 +22,7 @@ from guerdon.models.trained_folders import opened_scorer, scorer_folder
 from guerdon.rewards.asking.by_name import trained_reward
 from guerdon.search.beams import beam, lookahead
 from guerdon.search.revising import revise
-from guerdon.search.step_scorers import headed
+from guerdon.search.step_scorers import value_scorer
 from guerdon.search.uct import mcts
 from guerdon.search.voting import vote
 
@@ -53,9 +54,18 @@ def search_by_name(name: str, settings: Mapping[str, str], scorer: str | None) -
         raise UserError("--set scorer.KNOB is about a scorer: give --scorer RUN too")
     also: dict[str, Any] = {"keep": "chosen"}
     if scorer is not None:
-        along = "min" if scorer_folder(scorer).name == PROCESS else "last"
-        also["scorer"] = _made(headed, "scorer", {"along": along, **given["scorer"]}, ("model",))
+        reduction = "min" if scorer_folder(scorer).name == PROCESS else "last"
+        also["scorer"] = _made(
+            value_scorer, "scorer", {"reduce_steps": reduction, **_renamed(given["scorer"])}, ("model",)
+        )
     return _made(SEARCHES[name], "search", given["search"], ("scorer", "keep", "role"), **also)
+
+
+def _renamed(given: Mapping[str, str]) -> dict[str, str]:
+    """The scorer's knobs, the reduction under the name it has now."""
+    if "along" in given:
+        say_renamed("scorer.along", "scorer.reduce_steps")
+    return {"reduce_steps" if name == "along" else name: value for name, value in given.items()}
 
 
 def _made(cls: Any, part: str, given: Mapping[str, str], fixed: tuple[str, ...], **also: Any) -> Any:
@@ -103,7 +113,7 @@ def _chooser(scorer: str, search: Any) -> Any:
     """The reward of the scorer that the best of several tries is chosen by: lines count as the search has them count."""
     reward: Any = trained_reward(scorer)
     if hasattr(reward, "aggregate"):
-        reward.aggregate = getattr(search.scorer, "along", reward.aggregate)
+        reward.aggregate = getattr(search.scorer, "reduce_steps", reward.aggregate)
     return reward
 
 

@@ -64,7 +64,7 @@ def check_trust(run: str, config: Mapping[str, Any], trust: bool, slots: Collect
         return
     named = ", ".join(dict.fromkeys(files.values()))
     raise UserError(
-        f"{run} names Python files ({named}) and was not made by you on this computer: look at them, then say --trust"
+        f"{run} names Python files ({named}) and was not made by you on this computer: read them, then add --trust"
         " (trust=True in Python)"
     )
 

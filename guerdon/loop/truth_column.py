@@ -64,7 +64,7 @@ def truth_column(wanted: Any, recipe: Recipe) -> TruthColumn | None:
     if wanted is None or wanted == "":
         return None
     if any(TRUTH in stage.gives for stage in recipe.stages):
-        raise UserError("a stage of this recipe gives a column 'truth' itself: rename that, or leave --truth out")
+        raise UserError("a stage of this recipe gives a column 'truth' itself: rename it, or remove --truth")
     checks = [stage for stage in recipe.stages if isinstance(stage, verified)]
     if wanted == VERIFIED:
         if checks:
@@ -72,9 +72,7 @@ def truth_column(wanted: Any, recipe: Recipe) -> TruthColumn | None:
         return TruthColumn(verified(_source_of(recipe), gives_to=TRUTH, role=_role_of(recipe)))
     reward = as_reward(find_reward(wanted) if isinstance(wanted, str) else wanted)
     if get_state(reward):
-        raise UserError(
-            f"{reward} remembers what it has seen, which a resumed run would have lost: it cannot be a truth"
-        )
+        raise UserError(f"{reward} has a memory that a resumed run would lose: it cannot be a truth")
     return TruthColumn(score(reward, TRUTH, checks[0].role if checks else _role_of(recipe)))
 
 

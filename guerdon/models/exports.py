@@ -41,9 +41,7 @@ class Exported(NamedTuple):
 def as_stored(model: Model, folder: Path) -> TextModel:
     """A language model ready to be written, its weights in the type they have in `folder`; any other is refused."""
     if not isinstance(model, lm | foreign):
-        raise UserError(
-            f"a {label(model)} model is no language model: there is nothing in it that transformers could load"
-        )
+        raise UserError(f"a {label(model)} model is not a language model, so transformers cannot load it")
     fields = read_object(folder / "model.json").get("base") or read_object(Path(model.source) / "config.json")
     stored = fields.get("torch_dtype") or fields.get("dtype")  # what older and newer files call it
     model.on = "cpu"
@@ -69,9 +67,9 @@ def _without_head(model: TextModel) -> tuple[str, ...]:
 def export_adapter(model: TextModel, folder: Path, base: str) -> Exported:
     """As peft loads it over the model called `base`, with the tokenizer beside it."""
     if not isinstance(model, lm) or not model.decoder.has_adapter:
-        raise UserError("the model has no adapter, all of its weights were trained: leave --adapter out")
+        raise UserError("the model has no adapter, all of its weights were trained: remove --adapter")
     if head_of(model.decoder) is not None:
-        raise UserError("a scorer's head is no part of its adapter: leave --adapter out, and it is merged")
+        raise UserError("a scorer's head is no part of its adapter: remove --adapter to merge it")
     lora_files.write(folder, model.decoder, base)
     huggingface.write_chat(folder, model.chat, model.max_positions)
     return Exported(

@@ -56,7 +56,7 @@ def read_config(folder: Path) -> Any:
     with _opening(transformers, folder / "config.json"):
         config = transformers.AutoConfig.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
     if architecture not in (config.model_type, *_classes(known, config.model_type)):
-        raise UserError(f"{folder / 'config.json'}: a {config.model_type} is no {architecture}: mend one of the two")
+        raise UserError(f"{folder / 'config.json'}: a {config.model_type} is no {architecture}: correct one of the two")
     return config
 
 
@@ -110,7 +110,7 @@ def read_net(folder: Path, config: Any, dtype: torch.dtype, size: int) -> nn.Mod
         raise UserError(f"{stored.path} has no tensor {missing[0]}")
     spare = [name for name in spare if name in stored and _is_matrix(stored, name)]
     if spare:
-        raise UserError(f"{stored.path} has a tensor that config.json knows nothing of: {spare[0]}")
+        raise UserError(f"{stored.path} has a tensor that config.json does not describe: {spare[0]}")
     with _opening(transformers, stored.path):
         return _checked(net)
 

@@ -306,14 +306,14 @@ def _tracks(batch: Batch, ends: bool = False, whole: bool = False) -> Iterator[T
             done = action[first : action_end[g]]
             size += len(shown)
             if g not in seen and len(done):
-                assert size > 0, "a track begins with an action: there is nothing to read it off"
+                assert size > 0, "a track begins with an action: there is no context to compute it from"
                 step.append(np.arange(first, first + len(done)))
                 before.append(np.arange(size - 1, size - 1 + len(done)))
             seen.add(g)
             size += len(done)
             tokens += [shown, done]
         if step or whole:
-            assert size > 0, "a track was shown and did nothing: it has no end to read"
+            assert size > 0, "a track has a prompt and no action: it has no end to read"
             step_N, before_N = (np.concatenate([np.zeros(0, np.int64), *each]) for each in (step, before))
             last = size if whole else int(before_N[-1]) + 1 + ends
             yield Track(np.concatenate(tokens)[:last], step_N, before_N, track)

@@ -45,7 +45,7 @@ class _Reader:
 
     def whole(self) -> None:
         if self.held[:4] != MAGIC:
-            raise Broken("it is no GGUF file")
+            raise Broken("it is not a GGUF file")
         self.at = 4
         version = self.number("<I")
         if version not in VERSIONS:
@@ -67,7 +67,7 @@ class _Reader:
     def fits(self, count: int, width: int) -> None:
         """Whether so many things of so many bytes can still follow."""
         if count * width > len(self.held) - self.at:
-            raise Broken(f"it tells of {count} things where {len(self.held) - self.at} bytes are left")
+            raise Broken(f"it declares {count} things where {len(self.held) - self.at} bytes are left")
 
     def text(self) -> None:
         size = self.number("<Q")

@@ -43,7 +43,7 @@ def hub_folder(name: str, weights: bool = True) -> Path:
         library: Any = importlib.import_module("huggingface_hub")
     except ImportError as error:
         raise UserError(
-            f"{name} is no folder here, and to fetch it from the hub, {require_extra('huggingface_hub', 'hub')}"
+            f"{name} is not a folder here, and to fetch it from the hub, {require_extra('huggingface_hub', 'hub')}"
         ) from error
     return _fetched(library, name, weights)
 
@@ -135,10 +135,10 @@ def _wanted(files: Sequence[str], weights: bool) -> list[str]:
 def _why_not(library: Any, name: str, endpoint: str, error: Exception) -> str:
     known = library.errors
     if isinstance(error, known.GatedRepoError):
-        return f"{name} is given only to who agreed to its terms: do so at {endpoint}/{name}, then `hf auth login`"
+        return f"{name} is gated: accept its terms at {endpoint}/{name}, then `hf auth login`"
     if isinstance(error, known.RepositoryNotFoundError):
         return (
-            f"there is no folder {name} here and no such model at {endpoint}: look at its spelling;"
+            f"there is no folder {name} here and no such model at {endpoint}: check the spelling;"
             " one that is private needs `hf auth login`"
         )
     why = in_a_line(error)[:120]

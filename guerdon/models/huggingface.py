@@ -97,7 +97,7 @@ def read_chat(folder: Path, vocab: int) -> Chat:
         if number < 0 or tokenizer.id_to_token(number) is None:
             raise UserError(
                 f"{folder}: the text ends with token {number}, which its tokenizer.json does not have;"
-                " mend eos_token_id in generation_config.json"
+                " correct eos_token_id in generation_config.json"
             )
     with understanding(path):
         starts = fields.get("add_bos_token")
@@ -212,7 +212,7 @@ def check_weights(stored: Stored, config: DecoderConfig) -> None:
     spare = {"lm_head.weight"} if config.tied else set()  # some write the tied matrix twice
     extra = [n for n in stored if n not in wanted and n not in spare and not n.endswith("rotary_emb.inv_freq")]
     if extra:
-        raise UserError(f"{stored.path} has a tensor that config.json knows nothing of: {extra[0]}")
+        raise UserError(f"{stored.path} has a tensor that config.json does not describe: {extra[0]}")
 
 
 def refuse_adapter(folder: Path) -> None:

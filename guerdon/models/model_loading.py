@@ -192,5 +192,5 @@ def _check_base(model: Any, base: dict[str, str], folder: Path) -> None:
         if whole.base_hash() == base["hash"]:
             return
     raise UserError(
-        f"{folder} holds an adapter of other weights than those in {model.source}: put back the ones that it was trained over"
+        f"{folder} holds an adapter of other weights than those in {model.source}: restore the ones that it was trained on"
     )

@@ -107,8 +107,10 @@ def retold(model: Model, path: Sequence[Segment]) -> list[Segment]:
     """What was shown and said on a path, in a model's own tokens. A turn that did not end has no end to say."""
     segments: list[Segment] = []
     for s in path:
-        reply = model.recite(s.view, s.text, segments)
-        whole = len(reply.actions) - (len(model.recite("", "").actions) if s.end in (End.CUT, End.STOPPED) else 0)
+        reply = model.teacher_force(s.view, s.text, segments)
+        whole = len(reply.actions) - (
+            len(model.teacher_force("", "").actions) if s.end in (End.CUT, End.STOPPED) else 0
+        )
         context = model.more(s.view, segments) if s.goes_on else reply.context
         segments.append(
             Segment(s.role, s.view, context, reply.actions[:whole], reply.logp[:whole], s.text, len(segments) - 1,
@@ -123,5 +125,5 @@ def _said(model: Model, path: Sequence[Segment], view: Any, text: str | npt.NDAr
         raise UserError("there is nothing to read: give a path, or a view to show")
     nothing: npt.NDArray[Any] = np.zeros(0, np.int64)
     context = nothing if view is None else model.encode(view, path)
-    actions = model.recite("", text).actions if isinstance(text, str) else nothing if text is None else text
+    actions = model.teacher_force("", text).actions if isinstance(text, str) else nothing if text is None else text
     return Segment(ROLE, view, context, actions, np.full(len(actions), np.nan, np.float32))

@@ -54,14 +54,14 @@ class scripted(Model):
     def _reply(self, request: Request) -> Reply:
         said = self.say(request.view, [(s.view, s.text) for s in request.path], request.seed)
         if not isinstance(said, str):
-            raise UserError(f"a script says text, not {said!r}: let its function return a str")
+            raise UserError(f"a script returns text, not {said!r}: let its function return a str")
         actions, most = _bytes(said), request.sampling.max_tokens
         end = End.CUT if len(actions) > most else End.DONE
         actions = actions[:most]
         text = self.decode(actions.tolist()) if end is End.CUT else said
         return Reply(self.encode(request.view), actions, np.zeros(len(actions), np.float32), text, end)
 
-    def recite(self, view: Any, text: str, path: Sequence[Segment] = ()) -> Reply:
+    def teacher_force(self, view: Any, text: str, path: Sequence[Segment] = ()) -> Reply:
         actions = _bytes(text)
         return Reply(self.encode(view), actions, np.full(len(actions), np.nan, np.float32), text)
 

@@ -45,8 +45,8 @@ class StandIn(Model):
     def more(self, view: Any, path: Sequence[Segment] = ()) -> npt.NDArray[np.int64]:
         return self.shell().more(view, path)
 
-    def recite(self, view: Any, text: str, path: Sequence[Segment] = ()) -> Reply:
-        return self.shell().recite(view, text, path)
+    def teacher_force(self, view: Any, text: str, path: Sequence[Segment] = ()) -> Reply:
+        return self.shell().teacher_force(view, text, path)
 
     def read(self, batch: Batch, want: Sequence[str]) -> dict[str, Tensor]:
         return self.shell().read(batch, want)

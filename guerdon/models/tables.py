@@ -131,7 +131,7 @@ class tabular(Model):
             End.STOPPED if stop is not None else End.DONE if done else End.CUT,
         )
 
-    def recite(self, view: Any, text: str, path: Sequence[Segment] = ()) -> Reply:
+    def teacher_force(self, view: Any, text: str, path: Sequence[Segment] = ()) -> Reply:
         unknown = sorted(set(text) - set(self.vocab))
         if unknown:
             raise UserError(f"tabular cannot say {unknown[0]!r}: its vocab is {self.vocab!r}")

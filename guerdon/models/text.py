@@ -155,7 +155,7 @@ class TextModel(Model):
         """Ids that the tokenizer does not have (a vocabulary may be padded) are passed over."""
         return self.tokenizer.decode(actions, skip_special_tokens=True)
 
-    def recite(self, view: Any, text: str, path: Sequence[Segment] = ()) -> Reply:
+    def teacher_force(self, view: Any, text: str, path: Sequence[Segment] = ()) -> Reply:
         actions = np.array([*self.chat.tokens(text), self.ends[0]], np.int64)
         return Reply(self.encode(view, path), actions, np.full(len(actions), np.nan, np.float32), text)
 

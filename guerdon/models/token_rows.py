@@ -97,7 +97,7 @@ def _trees(batch: Batch) -> list[_Tree]:
             run = _add(tree, seen, run, -1) if place not in shown else shown[place]
             shown[place] = run
         if len(done):
-            assert run >= 0, "a track begins with an action: there is nothing to read it off"
+            assert run >= 0, "a track begins with an action: there is no context to compute it from"
             run = _add(tree, done, run, first)
         last.append((at, run))
     for k, g in enumerate(batch.leaf.tolist()):
@@ -123,7 +123,7 @@ def _row(trees: list[_Tree], device: torch.device, ends: bool) -> Row:
     for tree in trees:
         below = len(tokens)
         if ends:
-            assert all(run >= 0 for _, run in tree.tracks), "a track was shown and did nothing: it has no end to read"
+            assert all(run >= 0 for _, run in tree.tracks), "a track has a prompt and no action: it has no end to read"
             tracks += [(k, below + run) for k, run in tree.tracks]
         for run, (token, parent, step) in enumerate(zip(tree.tokens, tree.parent, tree.step, strict=True)):
             if step >= 0:

@@ -45,7 +45,7 @@ def scorer_folder(place: str) -> Path:
     if not (is_there(folder / "model.json") or is_there(folder / "config.json")):
         raise UserError(f"{place} is neither a run nor a model: there is no run.json, model.json or config.json in it")
     if not any(is_there(folder / within / value_head.FILE) for within in (".", "base", "adapter")):
-        raise UserError(f"{place} is a model without a value head, so it says words and no scores: {HOW_TO_GET_ONE}")
+        raise UserError(f"{place} is a model without a value head, so it gives text and no scores: {HOW_TO_GET_ONE}")
     return folder
 
 

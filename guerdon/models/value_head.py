@@ -114,10 +114,10 @@ def fit(net: nn.Module, form: head | None, places: Sequence[Path], size: Callabl
 def _fill(value_head: ValueHead, path: Path) -> None:
     try:
         if path.stat().st_size > 2**20 + 8 * sum(weight.numel() for weight in value_head.parameters()):
-            raise UserError(f"{path} is no value head of this model: it is larger than one")
+            raise UserError(f"{path} is not a value head of this model: it is larger than one")
         value_head.load_state_dict(load_file(path))
     except (OSError, SafetensorError, RuntimeError) as error:
-        raise UserError(f"{path} is no value head of this model: {' '.join(str(error).split())}") from error
+        raise UserError(f"{path} is not a value head of this model: {' '.join(str(error).split())}") from error
 
 
 def say(net: nn.Module, hidden: Tensor | None) -> Tensor:

@@ -21,7 +21,7 @@ def check_address(where: str, url: str, example: str, key_knob: str) -> None:
         is_address = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
         str(parts.hostname).encode("idna")
     except ValueError:  # brackets that do not close, a port or a name that is none
-        raise UserError(f"{where} is no address: it should be like {example}") from None
+        raise UserError(f"{where} is not an address: it should look like {example}") from None
     if not is_address or not (url.isascii() and url.isprintable() and " " not in url):
         raise UserError(f"{where} must be an address such as {example}, not {parts.path!r}")
     if parts.username or parts.password or parts.query:

@@ -218,7 +218,7 @@ def _told(allowance: _Allowance) -> Iterator[None]:
     except httpcore.RemoteProtocolError as error:
         if allowance.closed:
             raise LostConnection("ConnectionError: the connection was closed before the answer was whole") from None
-        raise BadResponse(f"this is no HTTP: {error}") from None
+        raise BadResponse(f"this is not HTTP: {error}") from None
     except (httpcore.NetworkError, httpcore.ProxyError) as error:
         first = _first(error)
         raise LostConnection(f"{type(first).__name__}: {first}") from None

@@ -41,4 +41,4 @@ def _places(host: str, port: int) -> list[Any]:
     try:
         return socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
     except (socket.gaierror, UnicodeError) as error:
-        raise UserError(f"--host {host} is no address of this machine: {error}") from error
+        raise UserError(f"--host {host} is not an address of this machine: {error}") from error

@@ -45,7 +45,7 @@ from guerdon.rewards.model.reward_models import process_model as process_model
 from guerdon.rewards.stage.environment_pay import paid as paid
 from guerdon.rewards.stage.labels_in_rows import given_labels as given_labels
 from guerdon.rewards.stage.line_marks import line_ends as line_ends
-from guerdon.rewards.stage.rollout_labels import lines_played_on as lines_played_on
+from guerdon.rewards.stage.rollout_labels import monte_carlo_labels as monte_carlo_labels
 from guerdon.rewards.stage.score_stages import checker as checker
 from guerdon.rewards.stage.score_stages import score as score
 from guerdon.rewards.stage.score_stages import verified as verified

@@ -5,8 +5,8 @@ from guerdon.search.beams import lookahead as lookahead
 from guerdon.search.chosen_tracks import chosen_way as chosen_way
 from guerdon.search.grown_trees import grown as grown
 from guerdon.search.revising import revise as revise
-from guerdon.search.step_scorers import headed as headed
 from guerdon.search.step_scorers import log_ratio as log_ratio
-from guerdon.search.step_scorers import played_out as played_out
+from guerdon.search.step_scorers import monte_carlo_scorer as monte_carlo_scorer
+from guerdon.search.step_scorers import value_scorer as value_scorer
 from guerdon.search.uct import mcts as mcts
 from guerdon.search.voting import vote as vote

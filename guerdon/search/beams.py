@@ -10,7 +10,7 @@ from guerdon.core.part import knob, part
 from guerdon.core.play import Seats, seats_alone
 from guerdon.core.task import Ask
 from guerdon.search.line_tree import Keep, LineTree, OneRole, TreeLine, best, distinct
-from guerdon.search.step_scorers import headed, worth
+from guerdon.search.step_scorers import value_scorer, worth
 
 
 @part
@@ -26,14 +26,14 @@ class beam(OneRole):
     training; `keep="chosen"` the chosen way, for exams: all of it is counted either way.
 
     >>> import guerdon as gd
-    >>> step_by_step = gd.search.beam(width=1, branch=4, scorer=gd.search.headed("prm"))
+    >>> step_by_step = gd.search.beam(width=1, branch=4, scorer=gd.search.value_scorer("prm"))
     >>> step_by_step.roles
     ('policy',)
     """
 
     width: int = knob(default=4, ge=1)
     branch: int = knob(default=4, ge=1)
-    scorer: Any = knob(factory=headed)
+    scorer: Any = knob(factory=value_scorer)
     lines: int = knob(default=64, ge=1)
     stop: str = "\n"
     keep: Keep = "tree"
@@ -68,7 +68,7 @@ class lookahead(beam):
     can be had.
 
     >>> import guerdon as gd
-    >>> gd.search.lookahead(width=2, branch=2, ahead=1, scorer=gd.search.headed("prm")).ahead
+    >>> gd.search.lookahead(width=2, branch=2, ahead=1, scorer=gd.search.value_scorer("prm")).ahead
     1
     """
 

@@ -38,7 +38,9 @@ class grown:
 
     def __post_init__(self) -> None:
         if not self.branch or min(self.branch) < 1:
-            raise UserError(f"grown needs a number of ways for each level, 1 or more: branch=(4, 4), not {self.branch}")
+            raise UserError(
+                f"grown needs a branching factor for each level, 1 or more: branch=(4, 4), not {self.branch}"
+            )
 
     @property
     def roles(self) -> tuple[str, ...]:
@@ -48,7 +50,7 @@ class grown:
     async def play(self, ask: Ask, seats: Seats) -> Episode:
         how, seat = seats.sampling, seats[self.role]
         if how.stop and not self.tokens:
-            raise UserError("grown(tokens=0) stops at line ends itself: leave sampling.stop out, or cut by tokens")
+            raise UserError("grown(tokens=0) stops at line ends itself: remove sampling.stop, or cut by tokens")
         over = (End.DONE, End.FAILED) if not self.tokens else (End.DONE, End.FAILED, End.STOPPED)
         left: dict[int | None, int] = {
             None: how.max_tokens

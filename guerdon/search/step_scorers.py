@@ -1,7 +1,7 @@
-"""What a search goes by: a number for each line of a tree, and how those along a way become one.
+"""Step scorers: a score for each line of a search tree, and the reduction of a path's scores to one.
 
-A scorer has `along`, `steps(tree, lines)` (a number for each line) and `texts(tree, texts)` (one for each whole answer to what
-was asked, for a search that shows the model something else).
+A scorer has `reduce_steps`, `steps(tree, lines)` (a score for each line) and `texts(tree, texts)` (a score for each whole
+answer, for searches that change the prompt).
 Leaves out: training them (docs/reward_models.md).
 """
 
@@ -9,18 +9,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from statistics import fmean
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 import torch
 
-from guerdon.core.along import HOW, Along
 from guerdon.core.errors import UserError
 from guerdon.core.part import knob, part
+from guerdon.core.renamed import say_renamed
+from guerdon.core.step_reductions import REDUCTIONS, Reduction
 from guerdon.search.line_tree import LineTree, TreeLine
 
 
 class StepScorer(Protocol):
-    along: Along
+    reduce_steps: Reduction
 
     async def steps(self, tree: LineTree, lines: Sequence[TreeLine]) -> list[float]: ...
 
@@ -28,32 +29,40 @@ class StepScorer(Protocol):
 
 
 async def worth(scorer: StepScorer, tree: LineTree, lines: Sequence[TreeLine]) -> list[float]:
-    """What the ways to these lines are worth: the lines of them that have no number yet get one, and `along` makes it one."""
-    wanted = lines if scorer.along == "last" else [each for line in lines for each in line.way]
+    """The score of the path to each line: lines without a score get one, and `reduce_steps` makes one number of a path's."""
+    how = _reduction(scorer)
+    wanted = lines if how == "last" else [each for line in lines for each in line.way]
     fresh = [line for line in dict.fromkeys(wanted) if line.step != line.step]
     for line, value in zip(fresh, await scorer.steps(tree, fresh) if fresh else (), strict=True):
         line.step = value
-    take = HOW[scorer.along]
+    take = REDUCTIONS[how]
     return [take(torch.tensor([each.step for each in line.way], dtype=torch.float64)) for line in lines]
 
 
-@part
-class headed:
+def _reduction(scorer: StepScorer) -> Reduction:
+    if not hasattr(scorer, "reduce_steps") and hasattr(scorer, "along"):
+        say_renamed(f"{type(scorer).__name__}.along", "reduce_steps")
+        return cast(Reduction, scorer.along)
+    return scorer.reduce_steps
+
+
+@part(was="headed")
+class value_scorer:
     r"""$\sigma(w \cdot h + b)$ after a line's last token: what a model of the run with a value head says there, by its name.
 
     A process reward model (Lightman et al. 2023, arXiv:2305.20050) is read where it was trained, at the ends of lines; a
-    reward model of whole answers was taught nothing in the middle of one. `along` makes one number of those on a way: the
-    `min` for a head that learned nothing of what follows an error; the `last` for one that says what a way will come to
-    (Snell et al. 2024, arXiv:2408.03314); or the `product`, the `mean`, the `sum`. Without `squash` numbers are as the head
-    says them. Biased as the head is: search finds what it overrates.
+    reward model of whole answers was not trained to score partial ones. `reduce_steps` reduces a path's scores to one: `min`
+    for a head that saw nothing after a first error; `last` for one that predicts the outcome (Snell et al. 2024,
+    arXiv:2408.03314); or `product`, `mean`, `sum`. Without `squash` scores are the head's raw outputs. As biased as the head:
+    search finds what it overrates.
 
     >>> import guerdon as gd
-    >>> gd.search.headed("prm", along="last").along
+    >>> gd.search.value_scorer("prm", reduce_steps="last").reduce_steps
     'last'
     """
 
     model: str = "scorer"
-    along: Along = "min"
+    reduce_steps: Reduction = knob(default="min", was="along")
     squash: bool = True
 
     async def steps(self, tree: LineTree, lines: Sequence[TreeLine]) -> list[float]:
@@ -67,7 +76,7 @@ class headed:
     def _told(self, read: Sequence[torch.Tensor]) -> list[float]:
         values = torch.stack(list(read)).double() if read else torch.zeros(0, dtype=torch.float64)
         if values.dim() > 1:
-            raise UserError(f"{self.model!r} says {values.shape[1]} numbers at a place, and a search goes by one")
+            raise UserError(f"{self.model!r} says {values.shape[1]} numbers at a place, and a search needs one")
         return list((torch.sigmoid(values) if self.squash else values).tolist())
 
 
@@ -77,18 +86,18 @@ class log_ratio:
     of the step that a model trained by DPO, or on outcomes alone, implies (Rafailov et al. 2024, arXiv:2404.12358; Yuan et al.
     2024, arXiv:2412.01981).
 
-    Both are models of the run, by name, that read text as the one that is sampled does. `along` is the `sum` unless told
-    otherwise: with it a way is worth its own log-ratio, which grows with its length.
+    Both are models of the run, by name, that read text as the one that is sampled does. `reduce_steps` is the `sum` unless
+    set otherwise: with it a way is worth its own log-ratio, which grows with its length.
 
     >>> import guerdon as gd
-    >>> gd.search.log_ratio("prm", "reference", beta=0.1).along
+    >>> gd.search.log_ratio("prm", "reference", beta=0.1).reduce_steps
     'sum'
     """
 
     model: str = "prm"
     reference: str = "reference"
     beta: float = knob(default=0.05, gt=0.0)  # PRIME's, arXiv:2502.01456
-    along: Along = "sum"
+    reduce_steps: Reduction = knob(default="sum", was="along")
 
     def __post_init__(self) -> None:
         if self.model == self.reference:
@@ -109,8 +118,8 @@ class log_ratio:
         return [self.beta * float((r[ours].double() - r[theirs].double()).sum()) for r in read]
 
 
-@part
-class played_out:
+@part(was="played_out")
+class monte_carlo_scorer:
     r"""$\frac1n \sum_{i=1}^{n} v(y_i)$: what `tries` answers that go on from a line come to on average, by `by`: a task, whose
     check says which are right (the labels of Math-Shepherd, Wang et al. 2023, arXiv:2312.08935, for training and never for an
     exam); or a scorer, read at their ends.
@@ -119,17 +128,19 @@ class played_out:
     there, with a standard error of up to $1/(2\sqrt{n})$. A way that is over is not played on.
 
     >>> import guerdon as gd
-    >>> gd.search.played_out(gd.tasks.load("chain:2"), tries=8).along
+    >>> gd.search.monte_carlo_scorer(gd.tasks.load("chain:2"), tries=8).reduce_steps
     'last'
     """
 
     by: Any
     tries: int = knob(default=4, ge=1)
-    along: Along = "last"
+    reduce_steps: Reduction = knob(default="last", was="along")
 
     def __post_init__(self) -> None:
         if not (hasattr(self.by, "check") or hasattr(self.by, "steps")):
-            raise UserError(f"played_out goes by a task or a scorer, such as headed('prm'), not by {self.by!r}")
+            raise UserError(
+                f"monte_carlo_scorer goes by a task or a scorer, such as value_scorer('prm'), not by {self.by!r}"
+            )
 
     async def steps(self, tree: LineTree, lines: Sequence[TreeLine]) -> list[float]:
         going = [line for line in lines if not line.over]

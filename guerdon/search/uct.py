@@ -11,7 +11,7 @@ from guerdon.core.part import knob, part
 from guerdon.core.play import Seats, seats_alone
 from guerdon.core.task import Ask
 from guerdon.search.line_tree import Keep, LineTree, OneRole, TreeLine, best, distinct
-from guerdon.search.step_scorers import headed, worth
+from guerdon.search.step_scorers import value_scorer, worth
 
 
 @dataclass(eq=False)
@@ -44,19 +44,19 @@ class mcts(OneRole):
     $\frac{W}{N} + c \sqrt{\frac{\ln N_{above}}{N}}$ (UCB1) is followed to a place that was not grown, `branch` next lines are
     sampled there, each is valued by `scorer`, and the values are averaged into every place above; `simulations` times.
 
-    $c$ is `explore`. `scorer` may play answers out (`played_out`). A way that is over is valued again when it is come to, at no
-    cost; the search ends early when all are. The answer is the best that is over, those that were played out among them; where
-    none is, the best way is gone on with once, to the end. The same seed gives the same tree. Biased as the scorer is.
+    $c$ is `explore`. `scorer` may use rollouts (`monte_carlo_scorer`). A finished path is scored again when it is visited, at
+    no cost; the search ends early when all are finished. The answer is the best finished path, rollouts included; where none is
+    finished, the best path is continued once, to the end. The same seed gives the same tree. Biased as the scorer is.
     `lines`, `keep` and the limits are as in `beam`.
 
     >>> import guerdon as gd
-    >>> gd.search.mcts(simulations=8, branch=2, scorer=gd.search.headed("prm")).explore
+    >>> gd.search.mcts(simulations=8, branch=2, scorer=gd.search.value_scorer("prm")).explore
     1.4142135623730951
     """
 
     simulations: int = knob(default=16, ge=1)
     branch: int = knob(default=4, ge=1)
-    scorer: Any = knob(factory=headed)
+    scorer: Any = knob(factory=value_scorer)
     explore: float = knob(default=math.sqrt(2), ge=0.0)  # of UCB1, for values in [0, 1]
     lines: int = knob(default=64, ge=1)
     stop: str = "\n"

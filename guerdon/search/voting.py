@@ -24,11 +24,11 @@ class vote(OneRole):
     What is chosen is the try that gave it; of several, the one with the most weight, or the first. Of answers with as many
     votes it is the one that came first. Tries without an answer do not vote; where none votes, the try with the most weight is
     chosen. What an answer is, is as in the exam `majority_vote`: what follows the last place of the first of `marks` that
-    occurs, else the whole text or its last number. Weights should not be negative: `headed` gives probabilities. With a scorer
-    tries are sampled line by line, so that it is read at the ends of lines. `keep` and the limits are as in `beam`.
+    occurs, else the whole text or its last number. Weights should not be negative: `value_scorer` gives probabilities. With a
+    scorer tries are sampled line by line, so that it is read at the ends of lines. `keep` and the limits are as in `beam`.
 
     >>> import guerdon as gd
-    >>> gd.search.vote(tries=8).scorer is None, gd.search.vote(8, scorer=gd.search.headed("prm")).tries
+    >>> gd.search.vote(tries=8).scorer is None, gd.search.vote(8, scorer=gd.search.value_scorer("prm")).tries
     (True, 8)
     """
 

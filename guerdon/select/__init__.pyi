@@ -13,8 +13,8 @@ from guerdon.select.hints import unhinted as unhinted
 from guerdon.select.hints import until_solved as until_solved
 from guerdon.select.memory import remembered as remembered
 from guerdon.select.pairs import paired as paired
+from guerdon.select.second_roles import aggregate_followups as aggregate_followups
 from guerdon.select.second_roles import follow_up as follow_up
-from guerdon.select.second_roles import heard as heard
 from guerdon.select.shares import top_share as top_share
 from guerdon.select.sibling_pairs import step_pairs as step_pairs
 from guerdon.select.step_filters import unlikely as unlikely

@@ -95,10 +95,10 @@ def begun(ask: Ask, text: str, play: Play, role: str = "policy", share: float = 
     that."""
     seats = ask.seated(play.seats)
     if role not in seats:
-        raise unknown("role to put a hint in the mouth of", role, seats)
+        raise unknown("role for a hint", role, seats)
     model = play.models[seats[role]]
-    reply = model.recite(ask.shown, text)
-    says = len(reply.actions) - len(model.recite(ask.shown, "").actions)
+    reply = model.teacher_force(ask.shown, text)
+    says = len(reply.actions) - len(model.teacher_force(ask.shown, "").actions)
     segment = Segment(role, ask.shown, reply.context, reply.actions, reply.logp, text)
     return Prefix(f"solution of {ask.task.key}", 0, round(share * says), (segment,))
 

@@ -1,7 +1,7 @@
 """A second role acts on what a first did in this step: a verifier, critic, reviser, teacher, opponent or summariser.
 
 `follow_up` asks and joins: what the second role does is stored, paid and learned from like anything else.
-`heard` is the way back: what followers came to, as a column of what they follow.
+`aggregate_followups` goes back: the mean of a column over the followers, as a column of the tracks that they follow.
 What is asked goes through `play`, so it counts in the run's budget.
 Leaves out: asking the same again (`again.py`, `hints.py`), and judges, which are rewards and never learn (`judges`).
 """
@@ -146,16 +146,16 @@ class follow_up(FieldColumns):
         return self.show.format(prompt=tried[0].prompt, attempts="\n\n".join(t.text for t in tried))
 
 
-@part
-class heard(FieldColumns):
-    """Column `gives_to` of a track is the mean of `column` over the tracks that follow it (`follow_up`): what a verifier
-    thought of it, how often a reviser mended it, what it lost against an opponent.
+@part(was="heard")
+class aggregate_followups(FieldColumns):
+    """Column `gives_to` of a track is the mean of `column` over the tracks that follow it (`follow_up`): a verifier's score,
+    how often a reviser corrected it, what it lost to an opponent.
 
     A follower of several tracks counts for each. Where no follower has a value there is none: *not applicable* if there is
     no follower, else the worst of their reasons.
 
     >>> import guerdon as gd
-    >>> gd.select.heard("verdict").needs, gd.select.heard("verdict").gives
+    >>> gd.select.aggregate_followups("verdict").needs, gd.select.aggregate_followups("verdict").gives
     (('verdict',), ('heard',))
     """
 
@@ -163,7 +163,7 @@ class heard(FieldColumns):
     gives_to: Gives = "heard"
 
     def __call__(self, batch: Batch, play: Play) -> Batch:
-        column = batch.track_column(self.column, "heard")
+        column = batch.track_column(self.column, "aggregate_followups")
         late, early = followed(batch)
         value, worst = means(column, late, early, batch.K, Reason.NOT_APPLICABLE)
         reason = torch.where(torch.isnan(value), worst, 0.0).to(torch.int8)
@@ -186,9 +186,7 @@ def followed(batch: Batch) -> tuple[Tensor, Tensor]:
     for k, (episode, _) in enumerate(_ends(batch)):
         for key, place, segments in episode.ask.note.get(FOLLOWS, ()):
             if size.get(key, segments) < segments:
-                raise UserError(
-                    f"what follows episode {key} cannot be told since tracks of it were taken away: ask before"
-                )
+                raise UserError(f"what follows episode {key} is unknown because tracks of it were removed: ask before")
             if (key, place) in track:
                 late.append(k)
                 early.append(track[key, place])

@@ -82,7 +82,7 @@ def _to_try(column: str, worth: float) -> str:
     if column == "correct":
         kind = "Easier tasks" if worth < FEW else "Tasks that are solved sometimes"
         return f"{kind}, a higher temperature or more tries may help"
-    return "A reward that tells answers apart, easier tasks, a higher temperature or more tries may help"
+    return "A reward that distinguishes answers, easier tasks, a higher temperature or more tries may help"
 
 
 def _no_update(done: Sequence[StepDone]) -> str:

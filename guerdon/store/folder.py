@@ -94,11 +94,11 @@ class RunFolder:
         except (ValueError, RecursionError) as error:
             raise Damaged(f"{self.named} is not a run folder: it has no readable run.json") from error
         if not isinstance(config, dict) or not isinstance(config.get("format", FORMAT), int):
-            raise Damaged(f"{self.named} is not a run folder: its run.json is no JSON object")
+            raise Damaged(f"{self.named} is not a run folder: its run.json is not a JSON object")
         if not is_whole(config):
             raise Damaged(
                 f"{self.named}/run.json does not match its checksum, so it was damaged or changed by hand: put a copy of it"
-                f' back, or delete its line "{KEY}" to go on with what it says now'
+                f' back, or delete its line "{KEY}" to accept its current content'
             )
         if config.get("format", FORMAT) > FORMAT:
             raise UserError(
@@ -130,7 +130,7 @@ class RunFolder:
         if self.exists():
             name = self.read_config().get("recipe", "?")
             raise UserError(
-                f"{self.named} holds another run ({name}); go on with it by --resume {self.named}, or choose another --out"
+                f"{self.named} holds another run ({name}); resume it with --resume {self.named}, or choose another --out"
             )
         if is_taken:
             raise UserError(f"{self.named} is not empty and not a run; choose another --out")

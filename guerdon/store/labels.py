@@ -177,7 +177,7 @@ def _reading(path: str, flags: int) -> int:
     if stat.S_ISREG(os.fstat(handle).st_mode):
         return handle
     os.close(handle)
-    raise UserError(f"{path} is no file")
+    raise UserError(f"{path} is not a file")
 
 
 @contextmanager

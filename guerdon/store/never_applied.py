@@ -32,7 +32,7 @@ def never_applied(events: Sequence[Event]) -> list[str]:
 
     >>> none, some = {"reward/failed": 0.0, "reward.length/failed": 0.0}, {"reward/failed": 0.0, "reward.length/failed": 0.1}
     >>> print(*never_applied([StepDone(0, metrics=none), StepDone(1, metrics=none)]))
-    length never applied in 2 steps: it scored no sample, so it had no part in 'reward'; see when it says None
+    length never applied in 2 steps: it scored no sample, so it had no effect on 'reward'; see when it says None
     >>> never_applied([StepDone(0, metrics=none), StepDone(1, metrics=some)])
     []
     """

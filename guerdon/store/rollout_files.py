@@ -108,7 +108,7 @@ def read_table(path: str | Path, step: int | None = None) -> tuple[Any, dict[str
         written_as = meta.get("format") if isinstance(meta, dict) else meta
         raise UserError(f"{path} was written by another version of guerdon (format {written_as})")
     if step is not None and meta.get("step") not in (None, step):
-        raise Damaged(f"{path} is not what it was: it holds step {meta['step']}")
+        raise Damaged(f"{path} has changed: it holds step {meta['step']}")
     return table, meta
 
 

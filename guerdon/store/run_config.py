@@ -31,7 +31,7 @@ def read_small(path: Path) -> str:
     """The text of a file that is one: no pipe that nobody writes to, no disk's worth of zeros. Raises OSError or ValueError."""
     status = path.stat()
     if not stat.S_ISREG(status.st_mode):
-        raise ValueError(f"{path.name} is no file")
+        raise ValueError(f"{path.name} is not a file")
     if status.st_size > LARGEST:
         raise ValueError(f"{path.name} has {status.st_size >> 20} MiB")
     return path.read_text(encoding="utf-8")

@@ -41,7 +41,7 @@ class LiveRun(Run):
 
     def log(self) -> Log:
         if self.folder.events.exists() and not self.folder.events.is_file():
-            raise UserError(f"{self.folder.named}/events.jsonl is no file")
+            raise UserError(f"{self.folder.named}/events.jsonl is not a file")
         with self.lock:
             return self.reader.read()
 

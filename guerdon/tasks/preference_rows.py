@@ -68,7 +68,7 @@ def scored_of(row: Mapping[str, Any], prompt: str, completions: str, scores: str
     if scores:
         given = row.get(scores)
         if not isinstance(given, list) or len(given) != len(said):
-            raise BadRow(f"column {shown(scores)} is no list with a score for each of {len(said)} answers")
+            raise BadRow(f"column {shown(scores)} is not a list with a score for each of {len(said)} answers")
     else:
         given = [_named(each, SCORE) if isinstance(each, Mapping) else None for each in said]
     worth = [number(each, scores or f"{completions}.score") for each in given]
@@ -76,7 +76,7 @@ def scored_of(row: Mapping[str, Any], prompt: str, completions: str, scores: str
     if len(set(texts)) < len(texts):
         kept = {text: n for n, text in reversed(list(enumerate(texts)))}
         if any(worth[kept[text]] != value for text, value in zip(texts, worth, strict=True)):
-            raise BadRow("the same answer stands there twice with different scores")
+            raise BadRow("the same answer occurs twice with different scores")
         texts, worth = [texts[n] for n in sorted(kept.values())], [worth[n] for n in sorted(kept.values())]
     return Answers(view, texts, worth)
 
@@ -153,7 +153,9 @@ def _transcript(text: str, column: str) -> Conversation:
     r"""`\n\nHuman: ...\n\nAssistant: ...` as messages; turns of one speaker in a row are one."""
     pieces = TURN.split(text)
     if len(pieces) < 3 or pieces[0].strip():
-        raise BadRow(f"there is no prompt column, and column {shown(column)} is no conversation that begins with one")
+        raise BadRow(
+            f"there is no prompt column, and column {shown(column)} is not a conversation that begins with one"
+        )
     messages = Conversation()
     for speaker, said in zip(pieces[1::2], pieces[2::2], strict=True):
         role = SPEAKER[speaker]
@@ -176,7 +178,7 @@ def _talk(value: Sequence[Any], column: str) -> Conversation:
 
 def _last(messages: Sequence[Mapping[str, Any]], column: str) -> str:
     if len(messages) != 1:
-        raise BadRow(f"column {shown(column)} goes on for {len(messages)} turns where one answer is compared")
+        raise BadRow(f"column {shown(column)} continues for {len(messages)} turns where one answer is compared")
     if messages[0]["role"] != "assistant":
         raise BadRow(f"column {shown(column)} does not end with an answer of the assistant's")
     return str(messages[0]["content"])

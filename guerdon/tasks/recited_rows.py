@@ -60,7 +60,7 @@ class LookedAt:
         """Bad rows, unless they are to be skipped, and what is left if it is too little."""
         if bad and not skip_bad:
             why = first_of([*bad.values()], SHOWN)
-            raise UserError(f"{self.title}, {why}. Mend the file, or skip bad rows with --skip-bad")
+            raise UserError(f"{self.title}, {why}. Fix the file, or skip bad rows with --skip-bad")
         if len(self.by_prompt) < fewest:
             why = f", {len(self.bad)} bad rows ({first_of([*self.bad.values()], 1)})" if self.bad else ""
             why += f", {self.ties} ties" if self.ties else ""
@@ -238,7 +238,7 @@ class RecitedRows:
                 view, longest = Ask(task).shown, max(task.meta[SAY], key=len)
                 if MOST_TOKENS * len(f"{view!s}{longest}".encode()) < room:
                     continue
-                reply = model.recite(view, longest)
+                reply = model.teacher_force(view, longest)
                 size = len(reply.context) + len(reply.actions)
                 if size > room:
                     place = looked.records.place(looked.records[row].number)

@@ -13,11 +13,11 @@ from guerdon.core.part import knob, part
 from guerdon.core.seeds import derive
 from guerdon.core.task import Split, Task
 from guerdon.tasks.family import Family
-from guerdon.tasks.judging.closer_roles import CLOSER_ROLES, criteria_in, given_reason, named_line, rubric_answers
+from guerdon.tasks.judging.judge_roles import JUDGE_ROLES, criteria_in, given_reason, named_line, rubric_answers
 from guerdon.tasks.judging.problem_rewrites import is_rewrite
 from guerdon.tasks.roles import ROLES, proposal, said, tool_call
 
-EVERY_ROLE = {**ROLES, **CLOSER_ROLES}
+EVERY_ROLE = {**ROLES, **JUDGE_ROLES}
 WORDS = {"verify": ("yes", "no"), "score": ("1", "2", "3", "4", "5"), "prefer": ("a", "b")}
 SAYS: dict[str, Callable[[Task, str], Any]] = {  # of a reply that is more than a word, what is to be as in the true one
     "critique": lambda task, reply: named_line(reply),

@@ -136,10 +136,10 @@ def conversation(value: Any) -> tuple[Conversation, str | None]:
 
 def _message(given: Any) -> dict[str, Any]:
     if not isinstance(given, Mapping):
-        raise ValueError("a message that is no object with role and content")
+        raise ValueError("a message that is not an object with role and content")
     role, content = (given.get(a, given.get(b)) for a, b in (("role", "from"), ("content", "value")))
     if isinstance(content, list) and all(isinstance(each, Mapping) and each.get("type") == "text" for each in content):
         content = "".join(str(each.get("text", "")) for each in content)
     if not isinstance(role, str) or not isinstance(content, str):
-        raise ValueError("a message whose role or content is no text")
+        raise ValueError("a message whose role or content is not text")
     return {"role": ROLES.get(role, role), "content": content}

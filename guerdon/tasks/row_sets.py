@@ -76,7 +76,7 @@ class RowSet:
         """Bad rows, unless they are to be skipped, and what is left if it is too little."""
         if self.bad_count and not skip_bad:
             first = first_of(self.bad, SHOWN, total=self.bad_count)
-            raise UserError(f"{self.title}, {first}. Mend the file, or skip bad rows with --skip-bad")
+            raise UserError(f"{self.title}, {first}. Fix the file, or skip bad rows with --skip-bad")
         if len(self) < fewest:
             why = ""
             if self.bad:

@@ -38,7 +38,7 @@ class searching(ChangedSource):
     def __post_init__(self) -> None:
         for kind, source in kinds_of(self.source).items():
             if not hasattr(source, "searched"):
-                raise UserError(f"{kind} has no ways that could be searched: countdown has")
+                raise UserError(f"{kind} has no search steps: use countdown")
 
     def __repr__(self) -> str:
         return f"searching({self.source!r}, {self.most})"

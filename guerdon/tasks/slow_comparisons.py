@@ -55,5 +55,5 @@ def validator(schema: Any) -> Any:
     try:
         kind.check_schema(schema)
     except library.SchemaError as error:
-        raise UserError(f"json_schema.schema is no JSON Schema: {error.message}") from error
+        raise UserError(f"json_schema.schema is not a JSON Schema: {error.message}") from error
     return kind(schema, registry=importlib.import_module("referencing").Registry())

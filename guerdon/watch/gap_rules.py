@@ -15,17 +15,17 @@ from torch import Tensor
 from guerdon.core.part import knob, part
 from guerdon.watch.block_shifts import SHORTEST, Shift, from_zero, mean, shift, windows
 from guerdon.watch.past_steps import PROBLEMS, TRUTH, Past
-from guerdon.watch.sightings import Scene, Sighting
+from guerdon.watch.rule_alarms import RuleAlarm, Scene
 
 BEGINNING, BLOCK = 2, SHORTEST // 2  # steps at the start of a run, and at its end
 LONG = 16  # steps in which a truth that does not follow may be told
 Values = Callable[[str], list[float]]  # of a number, in a block of steps
-MEND = "see the rollouts that did it, mend the reward (guerdon check), and"
+MEND = "read these rollouts, fix the reward (guerdon check), and"
 
 
 def mend(step: int) -> str:
     """What to do about something that began at a step."""
-    return f"{MEND} go on from before step {step}" if step > 0 else f"{MEND} begin anew"
+    return f"{MEND} resume from before step {step}" if step > 0 else f"{MEND} start a new run"
 
 
 @dataclass(frozen=True)
@@ -120,7 +120,7 @@ class proxy_gap:
     full: float = 1.0
     longest: int = knob(default=256, ge=SHORTEST)
 
-    def __call__(self, past: Past) -> list[Sighting]:
+    def __call__(self, past: Past) -> list[RuleAlarm]:
         if not past.proxy or not past.last(f"{TRUTH}/mean", 1):
             return []
         looks = [(from_the_start(past), self.gone, False), (at_the_ends(past), self.gone, False)]
@@ -129,7 +129,7 @@ class proxy_gap:
         sightings = [self._found(past.proxy, seen, len(there), fall, may_stay) for seen, fall, may_stay in there]
         return sorted(filter(None, sightings), key=_clearness)[:1]
 
-    def _found(self, proxy: str, seen: Blocks, tests: int, fall: float, may_stay: bool) -> Sighting | None:
+    def _found(self, proxy: str, seen: Blocks, tests: int, fall: float, may_stay: bool) -> RuleAlarm | None:
         """What two blocks come to, where so many are looked at, and a fall by `fall` spreads counts."""
         if seen.reward.by <= 0 or seen.reward.by < self.rise * seen.spread:
             return None
@@ -144,18 +144,18 @@ class proxy_gap:
             return _sighting(proxy, seen, falls=False)
         return None
 
-    def clearest(self, scene: Scene, finding: Sighting) -> Tensor:
+    def clearest(self, scene: Scene, finding: RuleAlarm) -> Tensor:
         """Paid most for what is worth least, each in units of the step's spread."""
         return _standard(scene.column(scene.proxy)) - _standard(scene.column(TRUTH))
 
 
-def _sighting(proxy: str, seen: Blocks, falls: bool) -> Sighting:
+def _sighting(proxy: str, seen: Blocks, falls: bool) -> RuleAlarm:
     (first, before, middle, last), reward, truth = seen.steps, seen.reward, seen.truth
     how = "fell" if falls else "did not follow"
     numbers = {"reward_before": reward.before, "reward_after": reward.after, "truth_before": truth.before,
                "truth_after": truth.after, "window": float(last - first + 1)}  # fmt: skip
     numbers |= {"p_reward": reward.chance_of_rise(), "p_truth": truth.chance_of_fall()}
-    return Sighting(
+    return RuleAlarm(
         "bad" if falls else "warn",
         f"{proxy} rose from {reward.before:.3f} to {reward.after:.3f} while the truth {how}, {truth.before:.3f} to"
         f" {truth.after:.3f} (means of steps {first} to {before} and {middle} to {last})",
@@ -187,7 +187,7 @@ class lost_agreement:
     block: int = knob(default=8, ge=3)
     longest: int = knob(default=256, ge=SHORTEST)
 
-    def __call__(self, past: Past) -> list[Sighting]:
+    def __call__(self, past: Past) -> list[RuleAlarm]:
         name = "watch/agreement"
         late = past.last(name, self.block)
         if len(late) < max(3, self.block // 2):
@@ -198,7 +198,7 @@ class lost_agreement:
                 f"inside groups {past.proxy} prefers what the truth holds for worse: their correlation is {wrong.after:.2f}"
                 f" over the last {min(self.block, past.count)} steps"
             )
-            return [Sighting("bad", message, mend(past.steps[-1] - self.block + 1), {"agreement": wrong.after})]
+            return [RuleAlarm("bad", message, mend(past.steps[-1] - self.block + 1), {"agreement": wrong.after})]
         lengths = [*windows(past.count, self.longest)]
         for window in lengths:
             change = halves(past, name, window)
@@ -208,14 +208,14 @@ class lost_agreement:
                     f" {change.after:.2f} within {window} steps"
                 )
                 numbers = {"agreement_before": change.before, "agreement_after": change.after, "window": float(window)}
-                return [Sighting("warn", message, mend(past.steps[-1] - window // 2 + 1), numbers)]
+                return [RuleAlarm("warn", message, mend(past.steps[-1] - window // 2 + 1), numbers)]
         return []
 
-    def clearest(self, scene: Scene, finding: Sighting) -> Tensor:
+    def clearest(self, scene: Scene, finding: RuleAlarm) -> Tensor:
         """Paid more than their group and worth less, or the other way round."""
         return -scene.within(scene.proxy) * scene.within(TRUTH)
 
 
-def _clearness(sighting: Sighting) -> tuple[str, float]:
+def _clearness(sighting: RuleAlarm) -> tuple[str, float]:
     """ "bad" before "warn", then the clearest."""
     return sighting.severity, sighting.numbers["p_reward"] * sighting.numbers["p_truth"]

@@ -11,7 +11,7 @@ from torch import Tensor
 from guerdon.core.part import knob, part
 from guerdon.watch.block_shifts import mean
 from guerdon.watch.past_steps import Past
-from guerdon.watch.sightings import Scene, Sighting
+from guerdon.watch.rule_alarms import RuleAlarm, Scene
 
 SAMPLED = ("/kl_old", "/kl_sampler")
 
@@ -29,7 +29,7 @@ class entropy_collapse:
     most: float = knob(default=0.1, gt=0.0)
     block: int = knob(default=8, ge=3)
 
-    def __call__(self, past: Past) -> list[Sighting]:
+    def __call__(self, past: Past) -> list[RuleAlarm]:
         findings = []
         for name in past.names("/entropy") if past.is_long(self.block) else ():
             late, first = past.last(name, self.block), past.first(name, self.block)
@@ -44,10 +44,10 @@ class entropy_collapse:
                     else "a smaller learning rate, an entropy bonus, a wider upper clip or a KL"
                 )
                 numbers = {"entropy_at_first": mean(first), "entropy": mean(late)}
-                findings.append(Sighting("note" if solved else "warn", message, mend, numbers, model))
+                findings.append(RuleAlarm("note" if solved else "warn", message, mend, numbers, model))
         return findings
 
-    def clearest(self, scene: Scene, finding: Sighting) -> Tensor:
+    def clearest(self, scene: Scene, finding: RuleAlarm) -> Tensor:
         """The likeliest."""
         return scene.logp
 
@@ -64,20 +64,20 @@ class off_policy:
     most: float = knob(default=0.05, gt=0.0)
     block: int = knob(default=8, ge=1)
 
-    def __call__(self, past: Past) -> list[Sighting]:
+    def __call__(self, past: Past) -> list[RuleAlarm]:
         findings = []
         for name in past.names(*SAMPLED):
             late = past.last(name, self.block)
             if len(late) == self.block and mean(late) > self.most:
-                what = "what it sampled with" if name.endswith("kl_sampler") else "the policy of before the update"
+                what = "the sampling policy" if name.endswith("kl_sampler") else "the policy of before the update"
                 message = (
                     f"{name.partition('/')[0]!r} is {mean(late):.3f} nats a token from {what}, over {self.block} steps"
                 )
                 mend = "a smaller learning rate, fewer updates on a batch, or a correction by the ratio (--set clipped.old=...)"
-                findings.append(Sighting("warn", message, mend, {"kl": mean(late)}, name))
+                findings.append(RuleAlarm("warn", message, mend, {"kl": mean(late)}, name))
         return findings
 
-    def clearest(self, scene: Scene, finding: Sighting) -> Tensor:
+    def clearest(self, scene: Scene, finding: RuleAlarm) -> Tensor:
         """The least likely when they were sampled: there ratios are largest."""
         return -scene.logp
 
@@ -94,7 +94,7 @@ class far_from_start:
     most: float = knob(default=0.25, gt=0.0)
     block: int = knob(default=8, ge=1)
 
-    def __call__(self, past: Past) -> list[Sighting]:
+    def __call__(self, past: Past) -> list[RuleAlarm]:
         findings = []
         names = [n for n in (past.rows[-1] if past.rows else ()) if "/kl_" in n and not n.endswith(SAMPLED)]
         for name in sorted(names):
@@ -102,11 +102,11 @@ class far_from_start:
             if len(late) == self.block and mean(late) > self.most:
                 model, _, other = name.partition("/kl_")
                 message = f"{model!r} is {mean(late):.2f} nats a token from {other!r}, over the last {self.block} steps"
-                mend = "see whether what it gained is real (--truth), a larger KL weight, or stop earlier"
-                findings.append(Sighting("warn", message, mend, {"kl": mean(late)}, name))
+                mend = "check whether the gain is real (--truth), use a larger KL weight, or stop earlier"
+                findings.append(RuleAlarm("warn", message, mend, {"kl": mean(late)}, name))
         return findings
 
-    def clearest(self, scene: Scene, finding: Sighting) -> Tensor:
+    def clearest(self, scene: Scene, finding: RuleAlarm) -> Tensor:
         """Those that the other model finds least likely, compared with the policy."""
         column = scene.batch.cols.get(f"{finding.about.partition('/kl_')[2]}.logp")
         if column is None or column.level != "step":

@@ -9,7 +9,7 @@ from guerdon.core.part import knob, part
 from guerdon.watch.batch_signs import flat_groups_of
 from guerdon.watch.block_shifts import mean, shift
 from guerdon.watch.past_steps import TRUTH, Past
-from guerdon.watch.sightings import Scene, Sighting
+from guerdon.watch.rule_alarms import RuleAlarm, Scene
 
 SHARE, FAILED = "watch/share.", "/failed"
 
@@ -28,7 +28,7 @@ class dominant_part:
     least: float = knob(default=0.1, ge=0.0, le=0.5)
     block: int = knob(default=8, ge=3)
 
-    def __call__(self, past: Past) -> list[Sighting]:
+    def __call__(self, past: Past) -> list[RuleAlarm]:
         if not past.is_long(self.block):
             return []
         late = {name.removeprefix(SHARE): past.last(name, self.block) for name in past.starts if name.startswith(SHARE)}
@@ -43,11 +43,11 @@ class dominant_part:
             f"{first!r} makes {shares[first]:.0%} of the spread of {past.proxy} inside groups ({began:.0%} in the first"
             f" {self.block} steps), {others}, over the last {self.block} steps"
         )
-        mend = f"weigh the parts anew, or bound {first!r}, if the others are to count"
+        mend = f"change the weights, or bound {first!r}, so that the others count"
         numbers = {"share": shares[first], "share_at_first": began}
-        return [Sighting("warn" if began < 0.5 else "note", message, mend, numbers, first)]
+        return [RuleAlarm("warn" if began < 0.5 else "note", message, mend, numbers, first)]
 
-    def clearest(self, scene: Scene, finding: Sighting) -> Tensor:
+    def clearest(self, scene: Scene, finding: RuleAlarm) -> Tensor:
         """Those that the part lifts most above their group."""
         return scene.within(f"{scene.proxy}.{finding.about}")
 
@@ -63,7 +63,7 @@ class spread_collapse:
     share: float = knob(default=0.1, gt=0.0, le=1.0)
     block: int = knob(default=8, ge=3)
 
-    def __call__(self, past: Past) -> list[Sighting]:
+    def __call__(self, past: Past) -> list[RuleAlarm]:
         name = f"{past.proxy}/std"
         late, first = past.last(name, self.block), past.first(name, self.block)
         if not past.is_long(self.block) or len(late) < self.block or len(first) < self.block:
@@ -75,11 +75,11 @@ class spread_collapse:
             f"the spread of {past.proxy} went from {mean(first):.3f} to {mean(late):.3f}: nearly all get {worth:.3f}"
         )
         solved = past.is_solved(self.block)
-        mend = "harder problems, or stop here" if solved else "a reward that tells them apart, or harder problems"
+        mend = "harder problems, or stop here" if solved else "a reward that distinguishes them, or harder problems"
         numbers = {"spread_at_first": mean(first), "spread": mean(late)}
-        return [Sighting("note" if solved else "warn", message, mend, numbers, past.proxy)]
+        return [RuleAlarm("note" if solved else "warn", message, mend, numbers, past.proxy)]
 
-    def clearest(self, scene: Scene, finding: Sighting) -> Tensor:
+    def clearest(self, scene: Scene, finding: RuleAlarm) -> Tensor:
         """Those nearest to what all are worth."""
         value = scene.column(finding.about)
         return -(value - value.nanmean()).abs()
@@ -97,16 +97,16 @@ class flat_groups:
     most: float = knob(default=0.8, gt=0.0, le=1.0)
     block: int = knob(default=8, ge=3)
 
-    def __call__(self, past: Past) -> list[Sighting]:
+    def __call__(self, past: Past) -> list[RuleAlarm]:
         late = past.last("watch/flat", self.block)
         if not past.is_long(self.block) or len(late) < self.block or mean(late) < self.most:
             return []
         solved = past.is_solved(self.block)
         message = f"in {mean(late):.0%} of the groups of the last {self.block} steps all tries were worth the same"
         mend = "harder problems" if solved else "problems that are solved sometimes, more tries, or a finer reward"
-        return [Sighting("note" if solved else "warn", message, mend, {"flat": mean(late)})]
+        return [RuleAlarm("note" if solved else "warn", message, mend, {"flat": mean(late)})]
 
-    def clearest(self, scene: Scene, finding: Sighting) -> Tensor:
+    def clearest(self, scene: Scene, finding: RuleAlarm) -> Tensor:
         """One of each such group first."""
         if not scene.proxy:
             return scene.column("")
@@ -132,14 +132,14 @@ class rising_failures:
     alpha: float = knob(default=0.01, gt=0.0, le=0.5)
     block: int = knob(default=8, ge=3)
 
-    def __call__(self, past: Past) -> list[Sighting]:
+    def __call__(self, past: Past) -> list[RuleAlarm]:
         if not past.is_long(self.block):
             return []
         names = ["failed", *past.names(FAILED)]
         names = [n for n in names if f"{n.removesuffix(FAILED).rpartition('.')[0]}{FAILED}" not in names]
         return [each for name in names if (each := self._of(past, name)) is not None]
 
-    def _of(self, past: Past, name: str) -> Sighting | None:
+    def _of(self, past: Past, name: str) -> RuleAlarm | None:
         change = shift(past.first(name, self.block), past.last(name, self.block))
         if change is None or change.after < self.most or change.by < self.rise:
             return None
@@ -152,9 +152,9 @@ class rising_failures:
         )
         mend = "see the causes (guerdon show RUN), and what the tries do now that breaks it"
         numbers = {"failed_at_first": change.before, "failed": change.after}
-        return Sighting("warn" if column == TRUTH else "bad", message, mend, numbers, column)
+        return RuleAlarm("warn" if column == TRUTH else "bad", message, mend, numbers, column)
 
-    def clearest(self, scene: Scene, finding: Sighting) -> Tensor:
+    def clearest(self, scene: Scene, finding: RuleAlarm) -> Tensor:
         """Those that failed."""
         column = scene.batch.cols.get(finding.about)
         is_lost = column.broken if column is not None and column.level == "track" else scene.batch.failed_K

@@ -9,7 +9,7 @@ from guerdon.core.part import knob, part
 from guerdon.watch.batch_signs import repeated_share, twins
 from guerdon.watch.block_shifts import Shift, shift
 from guerdon.watch.past_steps import Past
-from guerdon.watch.sightings import Scene, Severity, Sighting
+from guerdon.watch.rule_alarms import RuleAlarm, Scene, Severity
 
 LEARNS = 0.01  # the p-value of a rise of what is right
 
@@ -33,7 +33,7 @@ class length_drift:
     alpha: float = knob(default=0.001, gt=0.0, le=0.5)
     block: int = knob(default=8, ge=3)
 
-    def __call__(self, past: Past) -> list[Sighting]:
+    def __call__(self, past: Past) -> list[RuleAlarm]:
         change = since_start(past, "length/mean", self.block)
         if change is None or min(change.before, change.after) <= 0:
             return []
@@ -44,11 +44,11 @@ class length_drift:
         message = (
             f"tries went from {change.before:.1f} to {change.after:.1f} actions, {ratio:.2g} times as long as at first"
         )
-        mend = "see whether the reward pays for length, and what the truth says of them (--truth)"
+        mend = "check whether the reward pays for length, and the truth of these answers (--truth)"
         numbers = {"length_at_first": change.before, "length": change.after}
-        return [Sighting("warn", message, mend, numbers, "longer" if grew else "shorter")]
+        return [RuleAlarm("warn", message, mend, numbers, "longer" if grew else "shorter")]
 
-    def clearest(self, scene: Scene, finding: Sighting) -> Tensor:
+    def clearest(self, scene: Scene, finding: RuleAlarm) -> Tensor:
         """The longest, or the shortest."""
         return scene.length if finding.about == "longer" else -scene.length
 
@@ -67,15 +67,15 @@ class repeated_text:
     alpha: float = knob(default=0.001, gt=0.0, le=0.5)
     block: int = knob(default=8, ge=3)
 
-    def __call__(self, past: Past) -> list[Sighting]:
+    def __call__(self, past: Past) -> list[RuleAlarm]:
         change = since_start(past, "watch/repeated", self.block)
         if change is None or change.after < self.most or change.by < self.rise or change.chance_of_rise() >= self.alpha:
             return []
         message = f"{change.after:.0%} of what a try says stood there before ({change.before:.0%} at first), by 4-grams"
-        mend = "see whether the reward pays for it, or pay against it; a KL to the start holds it back"
-        return [Sighting("warn", message, mend, {"repeated_at_first": change.before, "repeated": change.after})]
+        mend = "check whether the reward pays for it, or penalise it; a KL penalty to the start limits it"
+        return [RuleAlarm("warn", message, mend, {"repeated_at_first": change.before, "repeated": change.after})]
 
-    def clearest(self, scene: Scene, finding: Sighting) -> Tensor:
+    def clearest(self, scene: Scene, finding: RuleAlarm) -> Tensor:
         return repeated_share(scene.batch)
 
 
@@ -93,7 +93,7 @@ class identical_tries:
     alpha: float = knob(default=0.001, gt=0.0, le=0.5)
     block: int = knob(default=8, ge=3)
 
-    def __call__(self, past: Past) -> list[Sighting]:
+    def __call__(self, past: Past) -> list[RuleAlarm]:
         change = since_start(past, "watch/identical", self.block)
         if change is None or change.after < self.most or change.by < self.rise or change.chance_of_rise() >= self.alpha:
             return []
@@ -101,13 +101,13 @@ class identical_tries:
         mend = "a higher temperature, an entropy bonus, or problems that are not solved yet"
         is_fine = past.is_solved(self.block) or self._learns(past)
         severity: Severity = "note" if is_fine else "warn"
-        return [Sighting(severity, message, mend, {"identical_at_first": change.before, "identical": change.after})]
+        return [RuleAlarm(severity, message, mend, {"identical_at_first": change.before, "identical": change.after})]
 
     def _learns(self, past: Past) -> bool:
         right = since_start(past, f"{past.judged_by}/mean", self.block)
         return right is not None and right.chance_of_rise() < LEARNS
 
-    def clearest(self, scene: Scene, finding: Sighting) -> Tensor:
+    def clearest(self, scene: Scene, finding: RuleAlarm) -> Tensor:
         """Those with the most twins."""
         count = twins(scene.batch).double()
         return torch.where((count > 1) & ~torch.isnan(repeated_share(scene.batch)), count, float("nan"))

@@ -18,7 +18,7 @@ from guerdon.watch.gap_rules import lost_agreement, proxy_gap
 from guerdon.watch.past_steps import Past
 from guerdon.watch.policy_rules import entropy_collapse, far_from_start, off_policy
 from guerdon.watch.reward_rules import dominant_part, flat_groups, rising_failures, spread_collapse
-from guerdon.watch.sightings import SEVERITIES, Rule, Scene, Sighting
+from guerdon.watch.rule_alarms import SEVERITIES, Rule, RuleAlarm, Scene
 from guerdon.watch.text_rules import identical_tries, length_drift, repeated_text
 
 QUIET = 10  # steps in which a rule finds nothing before it may raise the same alarm again
@@ -58,7 +58,7 @@ class Watchman:
         alarms = [_alarm(step, rule, finding, scene) for rule, finding in raised]
         return sorted(alarms, key=lambda alarm: SEVERITIES.index(alarm.severity))
 
-    def _is_news(self, step: int, rule: str, finding: Sighting) -> bool:
+    def _is_news(self, step: int, rule: str, finding: RuleAlarm) -> bool:
         rank = SEVERITIES.index(finding.severity)
         last, worst = self.holding.get((rule, finding.about), (step - QUIET - 1, len(SEVERITIES)))
         is_over = step - last > QUIET
@@ -66,7 +66,7 @@ class Watchman:
         return is_over or rank < worst
 
 
-def _alarm(step: int, rule: Rule, finding: Sighting, scene: Scene | None) -> Alarmed:
+def _alarm(step: int, rule: Rule, finding: RuleAlarm, scene: Scene | None) -> Alarmed:
     shown = [] if scene is None or scene.batch.K == 0 else scene.rollouts(rule.clearest(scene, finding))
     return Alarmed(
         step,

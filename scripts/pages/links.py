@@ -27,7 +27,7 @@ ALL_VERDICTS = f"{EVIDENCE}/all.md"
 LINK = re.compile(r"(?P<code>```.*?```|`[^`\n]*`)|(?P<open>\]\()(?P<target>[^)\s#]+)(?P<anchor>#[^)\s]*)?\)", re.DOTALL)
 
 
-def home_of(place: str) -> str | None:
+def default_env(place: str) -> str | None:
     """The file of the repository that a page of the site is the text of; None for pages that are made."""
     if place in BORROWED:
         return BORROWED[place]
@@ -36,7 +36,7 @@ def home_of(place: str) -> str | None:
 
 def of_site(text: str, place: str) -> str:
     """The text of the page at `place`, its links as the site has them."""
-    home = home_of(place)
+    home = default_env(place)
     if home is None:
         return text
 

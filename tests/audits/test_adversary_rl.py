@@ -25,7 +25,7 @@ def test_kl_from_the_start_by_hand():
     """The start gives each of ten tokens 0.1, who sampled gave 0.5: k3 is 0.2 - 1 + ln 5 a token, and there are two."""
     start = gd.models.tabular("0123456789", length=2)
     start.start(0, {})
-    reply = start.recite("11 + 13 =", "24")
+    reply = start.teacher_force("11 + 13 =", "24")
     said = Segment("policy", "11 + 13 =", reply.context, reply.actions, np.full(2, math.log(0.5), np.float32), "24")
     batch = pack([Episode(Ask(Task("0", "11 + 13 =", "24")), (said,))])
     assert kl_from(batch, start) == pytest.approx(2 * (0.2 - 1 + math.log(5)), abs=1e-5)

@@ -370,7 +370,7 @@ def test_starts_that_are_refused(tmp_path, monkeypatch, capsys):
     run = command_line(tmp_path, monkeypatch, capsys)
     (tmp_path / "served.py").write_text(REWARDS)
     refused(run("serve", "exat"), "did you mean 'exact'?")
-    refused(run("serve", "length"), "length must be told its limit")
+    refused(run("serve", "length"), "length needs its limit")
     refused(run("serve", "served.py:plian"), "did you mean 'plain'?")
     refused(run("serve", "served.py:needs_run"), "needs_run needs 'episode'", "training run")
     refused(run("serve", "self_certainty"), "training alone")

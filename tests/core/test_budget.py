@@ -15,7 +15,7 @@ from guerdon.core.optim import adam
 from guerdon.core.pack import pack
 from guerdon.core.task import Ask, Sampling, Task
 from guerdon.engine.player import Player
-from guerdon.envs.simple import recital, single_turn
+from guerdon.envs.simple import dataset_env, single_turn
 from guerdon.loop.build import RunRequest, build
 from guerdon.loop.readings import fill_needs
 from guerdon.losses.imitation import sft
@@ -141,7 +141,7 @@ def test_budgets_in_what_is_read_and_in_updates(tmp_path, unit, steps):
 
 
 def test_what_is_recited_to_be_learned_from_is_spent(tmp_path):
-    run = gd.train(paid_alike(env=recital()), budget="10", out=tmp_path / "run")
+    run = gd.train(paid_alike(env=dataset_env()), budget="10", out=tmp_path / "run")
     assert run.complete and run.steps_done == 4  # one action a try, three tries: 12 after the fourth step
     assert run.spent["tokens"] == 12 and run.spent["read"] == 4 * 3 * (
         2 + 1

@@ -102,8 +102,8 @@ def test_where_others_hold_the_memory_nothing_is_learned_in_other_pieces(room, t
     with pytest.raises(GpuFull) as told:
         learned(tmp_path / "pressed", room)
     assert str(told.value) == (
-        "a micro-batch of 8192 does not fit beside the 37 GiB that others hold of this GPU: wait for them, or choose a size"
-        " that does (--set learn.micro=4096)"
+        "a micro-batch of 8192 does not fit beside the 37 GiB that other processes use on this GPU: wait for them, or choose a"
+        " size that does (--set learn.micro=4096)"
     )
 
 

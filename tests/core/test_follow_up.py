@@ -22,7 +22,7 @@ from guerdon.losses.policy import clipped
 from guerdon.losses.reduce import reduce
 from guerdon.models.tables import tabular
 from guerdon.rewards.stage.score_stages import score, verified
-from guerdon.select.second_roles import follow_up, followed, heard, links
+from guerdon.select.second_roles import aggregate_followups, follow_up, followed, links
 
 
 @gd.part
@@ -194,7 +194,7 @@ def test_what_cannot_be_is_refused():
 
 def test_what_followers_say_comes_back():
     ask = follow_up(single_turn("verifier"), "{prompt}{attempt}", [score(verdict, "verdict", "verifier")], tries=2)
-    batch = heard("verdict")(ask(tried("1", "0"), Said("1", "0", "0", "0")), ExamplePlay())
+    batch = aggregate_followups("verdict")(ask(tried("1", "0"), Said("1", "0", "0", "0")), ExamplePlay())
     assert batch["heard"][:2].tolist() == [0.5, 0.0]
     assert batch.cols["heard"].reason.tolist() == [0, 0, 1, 1, 1, 1]  # nobody follows the followers
 
@@ -205,7 +205,7 @@ def test_a_follower_that_broke_is_no_zero():
     broken = batch.cols["verdict"]
     value, reason = broken.value.clone(), broken.reason.clone()
     value[4], reason[4] = math.nan, int(Reason.TIMED_OUT)
-    batch = heard("verdict")(batch.with_cols({"verdict": Column("track", value, reason)}), ExamplePlay())
+    batch = aggregate_followups("verdict")(batch.with_cols({"verdict": Column("track", value, reason)}), ExamplePlay())
     assert batch.cols["heard"].reason[:3].tolist() == [Reason.VALUE, Reason.TIMED_OUT, Reason.VALUE]
     assert batch["heard"][[0, 2]].tolist() == [1.0, 1.0]
 
@@ -239,7 +239,7 @@ def test_a_tree_is_followed_as_the_chains_it_stands_for():
         model.start(3, {})
         play = Said("1", "0", "1", "1")
         ask = follow_up(single_turn("verifier"), "{prompt}: {attempt}", [score(verdict, "verdict", "verifier")])
-        batch = heard("verdict")(ask(pack(eps), play), play)
+        batch = aggregate_followups("verdict")(ask(pack(eps), play), play)
         pay = torch.where(batch["heard"].isnan(), batch["verdict"], batch["heard"]).double() + 0.25
         x = model.read(batch, ["logp"])["logp"].double() * batch.down(pay, "track")
         loss = reduce(x, batch, "step") + reduce(x, batch, "constant", 3.0)
@@ -259,7 +259,7 @@ def self_verification(micro=0, steps=4, verifier_model="policy"):
         tells=("correct",),
         tries=2,
     )
-    stages = [verified(ones()), score(verdict), ask, heard("reward", "trust"), centre(by="ask")]
+    stages = [verified(ones()), score(verdict), ask, aggregate_followups("reward", "trust"), centre(by="ask")]
     models = {name: tabular("01", length=1, rows=512) for name in sorted({"policy", verifier_model})}
     stages += [gd.Learn(name, clipped(), opt=sgd(lr=24.0), micro=micro) for name in sorted(models)]
     seats = {"policy": "policy", "verifier": verifier_model}

@@ -513,7 +513,7 @@ def test_a_micro_batch_that_does_not_fit_is_halved_and_changes_nothing():
     assert learn.fits == 8
     told = play.new_warnings()
     assert (
-        told[-1].startswith("a micro-batch of 16 does not fit in memory: going on with 8") and not play.new_warnings()
+        told[-1].startswith("a micro-batch of 16 does not fit in memory: continuing with 8") and not play.new_warnings()
     )
 
 

@@ -21,7 +21,7 @@ from guerdon.core.schedule import linear
 from guerdon.core.task import Ask, Prefix, Sampling
 from guerdon.engine.batching import EngineFault
 from guerdon.engine.player import Player
-from guerdon.envs.simple import recital, single_turn
+from guerdon.envs.simple import dataset_env, single_turn
 from guerdon.models.tables import tabular
 
 ASKS = [Ask(task(n), 3) for n in "abcd"]
@@ -263,7 +263,7 @@ def test_a_sampling_follows_its_schedules():
 
 
 def test_reciting_needs_no_model_call():
-    play = player(recital())
+    play = player(dataset_env())
     found = play([Ask(task("a", answer="021"))])[0].segments[0]
     assert (found.text, found.given, play.calls) == ("021", 0, 0)
     assert np.isnan(found.logp).all()

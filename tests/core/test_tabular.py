@@ -218,13 +218,13 @@ def test_situations_meet_about_as_often_as_the_table_is_large():
 
 def test_reciting_says_exactly_that():
     m = model()
-    reply = m.recite("x", "cab")
+    reply = m.teacher_force("x", "cab")
     assert (reply.text, reply.actions.tolist(), reply.end) == ("cab", [2, 0, 1, 4], End.DONE)
     assert np.isnan(reply.logp).all()
     with pytest.raises(UserError, match="tabular cannot say 'z'"):
-        m.recite("x", "caz")
-    assert model(length=2).recite("x", "ab").end is End.DONE
-    assert model(length=3).recite("x", "ab").end is End.CUT
+        m.teacher_force("x", "caz")
+    assert model(length=2).teacher_force("x", "ab").end is End.DONE
+    assert model(length=3).teacher_force("x", "ab").end is End.CUT
 
 
 def test_weights_come_from_the_seed():

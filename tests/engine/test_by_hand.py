@@ -19,7 +19,7 @@ from guerdon.engine.batching import EngineFault
 from guerdon.engine.continuous import Continuous
 from guerdon.engine.player import Player
 from guerdon.envs.contrasting import side_by_side
-from guerdon.envs.simple import recital, single_turn
+from guerdon.envs.simple import dataset_env, single_turn
 from guerdon.models.tables import tabular
 
 ASKS = [Ask(task(name, answer="021"), tries, note={"say": ["12"]}) for name, tries in (("a", 3), ("b", 1), ("c", 2))]
@@ -75,7 +75,7 @@ def all_same(a, b):
     return len(a) == len(b) and all(x.same(y) for x, y in zip(a, b, strict=True))
 
 
-ENVS = [single_turn(), recital(), side_by_side(tries=2), talk_by_hand(), talk_by_hand(breaks="b")]
+ENVS = [single_turn(), dataset_env(), side_by_side(tries=2), talk_by_hand(), talk_by_hand(breaks="b")]
 
 
 @pytest.mark.parametrize("env", ENVS, ids=lambda env: f"{env}")

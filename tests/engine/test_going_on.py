@@ -160,7 +160,7 @@ def test_a_turn_that_is_over_does_not_go_on():
             await seats["policy"].act("x", go_on=True)
             return seats.episode()
 
-    with pytest.raises(UserError, match=r"'policy' cannot go on: its turn is over \(done\)"):
+    with pytest.raises(UserError, match=r"'policy' cannot continue: its turn is over \(done\)"):
         played(table(length=3), always())
     with pytest.raises(UserError, match="'policy' cannot go on: it has not acted"):
         played(table(length=3), early())

@@ -215,7 +215,7 @@ def test_an_environment_that_was_chosen_is_kept() -> None:
 
 def test_a_mixture_is_played_kind_by_kind() -> None:
     mixed = gd.tasks.mixture("two", [three_words(), gd.tasks.load("chain:1")])
-    home = gd.envs.home_of(mixed)
+    home = gd.envs.default_env(mixed)
     assert isinstance(home, gd.envs.by_kind) and home.roles == ("policy",)
     assert gd.evaluate(gd.models.scripted(word), task=mixed, tasks=8)["pass@1"] == 0.5
 
@@ -230,12 +230,12 @@ def test_check_env_counts_what_it_held() -> None:
         (counting(Sharing), "goes otherwise"),
         (counting(Dice), "played again with the same seed it goes otherwise"),
         (counting(Fragile), "words that it does not understand broke it"),
-        (counting(Generous), "one who talks nonsense reaches the goal in 6 of 6"),
-        (counting(most=2), "one who knows everything comes to 0, not 1"),
+        (counting(Generous), "random text reaches the goal in 6 of 6"),
+        (counting(most=2), "the oracle policy reaches 0, not 1"),
         (counting(Unkept), "info cannot be kept as JSON"),
         (counting(OutOfOrder), "broke in the hands of one who knows everything.*out of order"),
         (gd.envs.single_turn(), "cannot show how it is done"),
-        (object(), "is no environment: it has no `roles`"),
+        (object(), "is not an environment: it has no `roles`"),
     ],
     ids=["shares", "random", "fragile", "generous", "unreachable", "unkept", "broken", "shows nothing", "none"],
 )

@@ -43,9 +43,9 @@ class recites:
         if ask.task.id in self.breaks and attempt == 0:
             raise RuntimeError("no such file")
         right = ask.task.answer if attempt % 2 == 0 else str((int(ask.task.answer) + 1) % 10)
-        seats["policy"].recite("say", right)
+        seats["policy"].teacher_force("say", right)
         if self.judged:
-            seats["judge"].recite("judge", "1", after=0, fresh=True)
+            seats["judge"].teacher_force("judge", "1", after=0, fresh=True)
         return seats.episode()
 
 

@@ -186,7 +186,7 @@ def test_what_an_exam_is_made_of():
         gd.Exam("parity")
     with pytest.raises(UserError, match="stands before a /"):
         gd.Exam(parity(), name="a/b")
-    with pytest.raises(UserError, match="nobody can tell right from wrong of the exam"):
+    with pytest.raises(UserError, match="no checker says what is right of the exam"):
         recipe(exams=[gd.Exam(deals())]).check()
     with pytest.raises(UserError, match="accuracy of the exam cannot be measured: unknown column 'correct'"):
         recipe(exams=[gd.Exam(deals(), [accuracy()])]).check()
@@ -248,7 +248,7 @@ class says(tabular):
     digit: str = "0"
 
     def act(self, requests):
-        return [self.recite(r.view, self.digit) for r in requests]
+        return [self.teacher_force(r.view, self.digit) for r in requests]
 
 
 @pytest.mark.parametrize(

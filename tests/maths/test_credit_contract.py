@@ -29,7 +29,7 @@ from guerdon.credit.partial import only
 from guerdon.credit.pass_at_k import best_of_k
 from guerdon.credit.prefix_tree import branch_gain
 from guerdon.credit.returns import redistribute, reward_to_go
-from guerdon.credit.teacher import liking
+from guerdon.credit.teacher import teacher_log_ratio
 from guerdon.credit.track_steps import track_steps
 from guerdon.credit.tree import prefix_gain
 from guerdon.credit.turns import turn_baseline
@@ -81,7 +81,7 @@ CHAINS = {  # a tree gives what the chains it stands for give
     "return_over_others": lambda: return_over_others("process", gamma=0.9, bounded=False),
     "branch_gain": lambda: branch_gain(),
     "branch_gain_alone": lambda: branch_gain("turns", outcome=0.0, std=False),
-    "liking": lambda: liking(gives_to="advantage"),
+    "teacher_log_ratio": lambda: teacher_log_ratio(gives_to="advantage"),
     "turn_baseline": lambda: turn_baseline("process"),
     "role_baseline_turns": lambda: role_baseline("turns"),
     "weighted_baseline_turns": lambda: weighted_baseline("turns", weights="turns", others=True),

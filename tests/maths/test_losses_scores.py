@@ -103,7 +103,7 @@ def test_heads_learn_values_scores_and_labels(tmp_path):
         model.start(0, {})
         eps = []
         for i, text in enumerate(["so 5", "first 1 then 3", "the answer is 357"]):
-            said = model.recite("x + 4 = 9", text)
+            said = model.teacher_force("x + 4 = 9", text)
             eps.append(episode(Segment("policy", "", said.context, said.actions, said.logp, text), number=i))
         batch = pack(eps)
         labelled = torch.arange(batch.S) % 2 == 0

@@ -373,8 +373,8 @@ def test_a_model_knows_its_past_when_it_recites(tmp_path):
     seats = EpisodeSeats(
         Ask(Task("t", "hello")), {"policy": "policy"}, {"policy": model}, Sampling(), (0, 0, 0, 0), None, None
     )
-    first = seats["policy"].recite("hello", "help")
-    second = seats["policy"].recite("why?", "you")
+    first = seats["policy"].teacher_force("hello", "help")
+    second = seats["policy"].teacher_force("why?", "you")
     assert model.tokenizer.decode(first.context.tolist(), skip_special_tokens=False).startswith("<|im_start|>system")
     assert second.context.tolist() == model.encode("why?", (first,)).tolist() != model.encode("why?").tolist()
     asked = model.token_request(Request((first,), "why?", Sampling(), 0))

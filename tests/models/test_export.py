@@ -32,7 +32,7 @@ VLLM = {  # classes that vLLM's registry of text generation has, of those that a
 def tokens_of(model, item):
     """All that a model reads of an item: what it is shown, what is said, the token that ends the turn."""
     path, view, text = item
-    reply = model.recite(view, text, path)
+    reply = model.teacher_force(view, text, path)
     return torch.tensor([[*reply.context.tolist(), *reply.actions.tolist()]]), len(reply.context)
 
 
@@ -338,9 +338,7 @@ def test_the_command_line(sprig_run, tmp_path, monkeypatch, capsys):
     assert sorted(said["files"]) == sorted(path.name for path in (tmp_path / "out").iterdir())
     assert "mine.txt" in said["files"] and "model-00001-of-00002.safetensors" not in said["files"]
     loaded(tmp_path / "out")
-    refused(
-        cli("export", run, "two", "--adapter"), "has no adapter, all of its weights were trained: leave --adapter out"
-    )
+    refused(cli("export", run, "two", "--adapter"), "has no adapter, all of its weights were trained: remove --adapter")
     refused(cli("export", run, "two", "--name", "polcy"), "did you mean 'policy'?")
     refused(cli("export", run, f"{run}/inside"), "lies in the run that is exported")
     refused(cli("export", run, "out/mine.txt"), "is a file, not a folder")

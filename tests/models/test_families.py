@@ -283,7 +283,7 @@ def test_a_template_may_lie_in_a_file_of_its_own(tmp_path):
 def test_a_padded_vocabulary_has_ids_that_say_nothing(tmp_path):
     huggingface.write(tmp_path, Decoder(small_config(vocab=400)).reset(0), train_tokenizer(TEXTS, 300))
     model = models.load(str(tmp_path))
-    said = model.recite("x", "so 9").actions.tolist()
+    said = model.teacher_force("x", "so 9").actions.tolist()
     assert model.decode([399, *said, 350]) == "so 9"
 
 

@@ -153,7 +153,7 @@ def test_what_an_architecture_can_do_is_found_out(tmp_path, monkeypatch):
 
 
 def test_how_a_turn_ends(neox):
-    given = neox.recite("", "so the").actions[:-1]
+    given = neox.teacher_force("", "so the").actions[:-1]
     replies = answer(
         neox,
         [
@@ -182,7 +182,7 @@ def test_hidden_states_are_after_each_step_the_last_one_too(model):
     theirs = transformers.AutoModelForCausalLM.from_pretrained(model.source)
     view, text = "the sum of 12 and 3", "so the answer"
     (found,) = probe(model, [((), view, text)], ["hidden", "logp"])
-    tokens = torch.tensor([*model.encode(view), *model.recite("", text).actions])[None]
+    tokens = torch.tensor([*model.encode(view), *model.teacher_force("", text).actions])[None]
     with torch.no_grad():
         expected = theirs.base_model(tokens).last_hidden_state[0, len(model.encode(view)) :]
     assert_rounded(found["hidden"], expected, LM_TERMS)
@@ -233,7 +233,7 @@ def test_nothing_to_read(neox):
     assert len(found["logp"]) == len(found["entropy"]) == 0
     found["logp"].sum().backward()
     with pytest.raises(UserError, match="a track of 303 tokens is longer than the context of 256"):
-        neox.read(pack([episode(segment(request("1" * 200), neox.recite("1" * 200, "2" * 100)))]), ["logp"])
+        neox.read(pack([episode(segment(request("1" * 200), neox.teacher_force("1" * 200, "2" * 100)))]), ["logp"])
 
 
 # --- the loop ---------------------------------------------------------------------------------------------------------

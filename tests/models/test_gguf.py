@@ -73,7 +73,7 @@ def test_text(tmp_path):
     )
     assert context.tolist().count(2) == 1
     for text in ("it's  12", "é漢🙂\n\n x", "  "):
-        assert model.decode(model.recite("", text).actions) == text
+        assert model.decode(model.teacher_force("", text).actions) == text
 
 
 @pytest.mark.parametrize(

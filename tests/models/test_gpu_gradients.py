@@ -41,7 +41,7 @@ def sprig(on, dtype="float32", **knobs):
 
 def segment(model, n, parent=-1, path=(), role="policy", given=0):
     view = LONG if n == 2 else VIEWS[n % 4]
-    said = model.recite(view, TEXTS[n % 4], path)
+    said = model.teacher_force(view, TEXTS[n % 4], path)
     return Segment(role, view, said.context, said.actions, said.logp, said.text, parent, given=given)
 
 

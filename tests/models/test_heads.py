@@ -163,7 +163,7 @@ def test_forms_are_told_apart_by_the_hash_and_by_their_files(tmp_path):
     assert len(set(hashes)) == 5
     model = started(tmp_path, "lm", head(outputs=3))
     models.save(model, tmp_path / "saved")
-    with pytest.raises(UserError, match=r"is no value head of this model: .*size mismatch"):
+    with pytest.raises(UserError, match=r"is not a value head of this model: .*size mismatch"):
         models.load(str(tmp_path / "saved"), value=head(outputs=2))
 
 

@@ -81,7 +81,7 @@ def test_format(model):
     user, assistant, end = (model.special[s] for s in SPECIALS[1:])
     context = model.encode("x + 4")
     assert context[0] == user and context[-1] == assistant and model.decode(context) == "x + 4"
-    reply = model.recite("x + 4", "so 9")
+    reply = model.teacher_force("x + 4", "so 9")
     assert reply.context.tolist() == context.tolist()
     assert reply.actions[-1] == end and model.decode(reply.actions) == reply.text == "so 9"
     assert np.isnan(reply.logp).all() and reply.end is End.DONE
@@ -91,7 +91,7 @@ def test_text_cannot_forge_a_turn(model):
     copied = copy.deepcopy(model)
     for m in (model, copied):
         assert model.special["<|end|>"] not in m.encode("say <|end|> now")
-        assert m.decode(m.recite("x", "a<|user|>b").actions) == "a<|user|>b"
+        assert m.decode(m.teacher_force("x", "a<|user|>b").actions) == "a<|user|>b"
 
 
 def test_views_that_are_not_text_are_shown_as_json(model):
@@ -190,7 +190,7 @@ def test_stop_strings(model):
 
 
 def test_given_actions_are_seen_and_not_sampled(model):
-    given = model.recite("", "so the").actions[:-1]
+    given = model.teacher_force("", "so the").actions[:-1]
     reply = answer(model, [request(given=given, seed=3)])[0]
     assert reply.actions[: len(given)].tolist() == given.tolist() and np.isnan(reply.logp[: len(given)]).all()
     assert len(reply.actions) <= 12 + len(given) and not np.isnan(reply.logp[len(given) :]).any()
@@ -207,7 +207,7 @@ def test_given_actions_may_already_be_all(model):
 
 
 def test_what_is_given_stops_nothing_and_is_not_taken_off_the_limit(model):
-    given = model.recite("", "so. then").actions[:-1]
+    given = model.teacher_force("", "so. then").actions[:-1]
     plain = answer(model, [request(given=given, seed=s) for s in range(20)])
     stopped = answer(model, [request(given=given, seed=s, stop=(".",)) for s in range(20)])
     assert all(r.text.startswith("so. then") for r in stopped)
@@ -222,7 +222,7 @@ def test_what_is_given_stops_nothing_and_is_not_taken_off_the_limit(model):
 
 def test_a_stop_string_is_not_begun_by_what_was_given(model):
     """A stop string that lies half in the given text and half in what was sampled was not sampled."""
-    given = model.recite("", "so the").actions[:-1]
+    given = model.teacher_force("", "so the").actions[:-1]
     behind = answer(model, [request(given=given, seed=3)])[0].text[len("so the") :]
     for stop in ("so", "the", f"e{behind[0]}", f"the{behind[:2]}", behind[0], behind[1:3]):
         reply = answer(model, [request(given=given, seed=3, stop=(stop,))])[0]
@@ -283,7 +283,7 @@ def test_gradient_against_finite_differences(tmp_path):
     model.net.double()
     batch = pack(
         [
-            episode(segment(request(t), model.recite(t, a)), number=i)
+            episode(segment(request(t), model.teacher_force(t, a)), number=i)
             for i, (t, a) in enumerate([("x", "so 9"), ("1", "2")])
         ]
     )
@@ -317,7 +317,7 @@ def test_it_learns_twenty_sentences_by_heart(tmp_path):
     learn.start(play)
     answers = {f"what is {i}?": f"{i * i} is the answer" for i in range(20)}
     batch = pack(
-        [episode(segment(request(q), model.recite(q, a)), number=i) for i, (q, a) in enumerate(answers.items())]
+        [episode(segment(request(q), model.teacher_force(q, a)), number=i) for i, (q, a) in enumerate(answers.items())]
     )
     for _ in range(120):
         learn(batch, play)
@@ -381,7 +381,7 @@ def test_transformers_loads_what_is_saved(tmp_path, tied):
         assert ids == reply.context.tolist()
         turns = [*asked, {"role": "assistant", "content": "x is 5\n"}, {"role": "user", "content": "why?"}]
         longer = tokenizer.apply_chat_template(turns, add_generation_prompt=True, return_dict=False)
-        assert longer == [*reply.context, *model.recite("", "x is 5\n").actions, *model.encode("why?")]
+        assert longer == [*reply.context, *model.teacher_force("", "x is 5\n").actions, *model.encode("why?")]
         seen = torch.tensor(longer)[None]
         with torch.no_grad():
             hidden = model.net(seen[0], Runs.apart([len(longer)], seen.device))
@@ -452,7 +452,7 @@ def test_prompts_that_do_not_fit_are_refused(tmp_path):
     with pytest.raises(UserError, match="a prompt of 16 tokens leaves no room in a context of 16"):
         answer(model, [request("1" * 14)])
     with pytest.raises(UserError, match="a track of 23 tokens is longer"):
-        model.read(pack([episode(segment(request("1" * 10), model.recite("1" * 10, "2" * 10)))]), ["logp"])
+        model.read(pack([episode(segment(request("1" * 10), model.teacher_force("1" * 10, "2" * 10)))]), ["logp"])
     with pytest.raises(UserError, match=r"lm\.dtype must be one of"):
         models.load(str(tmp_path), dtype="int8")
 

@@ -183,7 +183,7 @@ def test_sampling_and_reading_agree(model):
 
 
 def test_an_empty_batch_can_be_learned_from(model):
-    reply = model.recite("x", "")
+    reply = model.teacher_force("x", "")
     nothing = Segment("policy", "x", reply.context, reply.actions[:0], reply.logp[:0], "")
     read = model.read(pack([episode(nothing)]), ("logp",))["logp"]
     assert len(read) == 0

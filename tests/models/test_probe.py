@@ -88,7 +88,7 @@ def test_a_language_models_turns(model):
 
 def test_a_text_is_said_whole_and_nothing_is_nothing(model):
     path = (turn(model, "x + 4 = 9"),)
-    reply = model.recite("so?", "the answer", path)
+    reply = model.teacher_force("so?", "the answer", path)
     said, acted, shown, bare = probe(
         model,
         [(path, "so?", "the answer"), (path, "so?", reply.actions[:-1]), (path, "so?", None), (path, None, None)],
@@ -131,7 +131,7 @@ def test_what_items_begin_with_is_read_once(model, monkeypatch):
     for a, b in zip(apart, together, strict=True):
         assert_rounded(a["logp"], b["logp"], LM_TERMS)
     shared = len(path[0].context) + len(path[0].actions) + len(model.encode("so?", path))
-    own = sum(len(model.recite("", text).actions) - 1 for text in ("the answer", "the sum", "no"))
+    own = sum(len(model.teacher_force("", text).actions) - 1 for text in ("the answer", "the sum", "no"))
     assert seen == [shared + own]  # one pass, and what was asked twice is read once
 
 
@@ -143,7 +143,7 @@ def test_it_is_differentiable_on_demand(model):
     live["logp"].sum().backward()
     probed = model.decoder.embed.grad.clone()
     model.decoder.embed.grad = None
-    reply = model.recite("x + 4", "so 9")
+    reply = model.teacher_force("x + 4", "so 9")
     batch = pack([episode(Segment("policy", "x + 4", reply.context, reply.actions, reply.logp))])
     model.read(batch, ["logp"])["logp"].sum().backward()
     assert_rounded(probed, model.decoder.embed.grad, LM_TERMS)

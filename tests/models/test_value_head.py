@@ -157,7 +157,7 @@ def test_transformers_loads_the_words(tmp_path):
 def test_a_head_of_another_model_is_refused(tmp_path):
     small_lm(tmp_path)
     save_file({"weight": torch.zeros(7), "bias": torch.zeros(())}, tmp_path / value_head.FILE)
-    with pytest.raises(UserError, match=r"value_head.safetensors is no value head of this model: .*size mismatch"):
+    with pytest.raises(UserError, match=r"value_head.safetensors is not a value head of this model: .*size mismatch"):
         lm(source=str(tmp_path), value=True)
 
 

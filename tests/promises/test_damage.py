@@ -288,7 +288,7 @@ def test_bytes_of_the_rollouts(run: Path, tried: Tried) -> None:
 def test_rollouts_of_another_step(run: Path) -> None:
     """The file of another step in its place, whole as it is."""
     shutil.copyfile(RunFolder(run).rollouts(2), RunFolder(run).rollouts(1))
-    with pytest.raises(Damaged, match="is not what it was: it holds step 2"):
+    with pytest.raises(Damaged, match="has changed: it holds step 2"):
         list(Run(run).batches())
     with pytest.raises(Damaged):
         _ = Run(run).rollouts

@@ -40,7 +40,7 @@ TEXT = [
 ]
 
 BAD = {  # the row and what is said of it
-    "a lone surrogate": ('{"prompt": "\\ud800", "answer": 1}', "half a character, '\\ud800', is no text"),
+    "a lone surrogate": ('{"prompt": "\\ud800", "answer": 1}', "half a character, '\\ud800', is not text"),
     "one in another column": ('{"prompt": "a", "answer": 1, "x": ["\\uDFFF"]}', "half a character, '\\udfff'"),
     "10**5000": ('{"prompt": "a", "answer": 1' + "0" * 5000 + "}", "a number of 5001 digits"),
     "a kind beyond int64": ('{"prompt": "a", "answer": 1, "kind": 9223372036854775808}', "a kind of 9223372036854775808 is"),
@@ -49,10 +49,10 @@ BAD = {  # the row and what is said of it
     "lists that only Python's copy is too shallow for": (
         '{"prompt": "a", "answer": 1, "x": ' + "[" * 400 + "]" * 400 + "}", "more than 64 values inside of each other"
     ),
-    "NaN": ('{"prompt": "a", "answer": NaN}', "NaN is no number in JSON"),
-    "-Infinity": ('{"prompt": "a", "answer": 1, "x": -Infinity}', "-Infinity is no number in JSON"),
+    "NaN": ('{"prompt": "a", "answer": NaN}', "NaN is not a JSON number"),
+    "-Infinity": ('{"prompt": "a", "answer": 1, "x": -Infinity}', "-Infinity is not a JSON number"),
     "1e999": ('{"prompt": "a", "answer": 1e999}', "the number '1e999' is beyond"),
-    "the same key twice": ('{"prompt": "a", "answer": 1, "prompt": "b"}', "the key 'prompt' stands there twice"),
+    "the same key twice": ('{"prompt": "a", "answer": 1, "prompt": "b"}', "the key 'prompt' occurs twice"),
     "a form feed between": ('{"prompt": "a",\x0c "answer": 1}', "not JSON: Expecting property name"),
     "half an object": ('{"prompt": "a"', "not JSON: Expecting ',' delimiter"),
     "a list": ('["a", 1]', "not a JSON object"),
@@ -133,7 +133,7 @@ def test_a_mark_of_the_encoding_is_no_part_of_the_first_row(cli, tried):
 def test_all_bad_rows_are_found_at_once(cli):
     """Seven bad rows: the first five are named and the rest counted; `--skip-bad` leaves them out, names and remembers them."""
     write(*["{oops"] * 7)
-    refused(cli(*TRAIN), "line 4: ", "; line 8: ", "; and 2 more. Mend the file")
+    refused(cli(*TRAIN), "line 4: ", "; line 8: ", "; and 2 more. Fix the file")
 
 
 @pytest.mark.filterwarnings("default::guerdon.core.errors.Notice")

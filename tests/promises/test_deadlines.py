@@ -146,7 +146,7 @@ def test_a_call_that_hangs_is_stopped_on_a_busy_core(pool, core, how):
 
 @on_linux
 def test_the_clock_ends_a_call_in_any_case(pool, core, monkeypatch):
-    """A call that is let run a quarter of the time and goes on for ever: the cap by the clock ends it."""
+    """A call that is let run a quarter of the time and continues for ever: the cap by the clock ends it."""
     monkeypatch.setattr(bookkeeping, "CAP", 2.0)
     monkeypatch.setattr(bookkeeping, "SPARE", 0.1)
 

@@ -628,10 +628,10 @@ def test_a_gguf_file_that_is_cut_off_anywhere(tmp_path, whole, tried):
         (b"{% endfor %}", b"{% endfoR %}"),
     ],
     ids=["4 billion layers", "no heads", "3 key heads", "another width", "a width that is a float", "an end that is no token",
-         "no architecture", "no tokens", "bytes that are no text", "a matrix of one dimension", "a broken template"],
+         "no architecture", "no tokens", "bytes that are not text", "a matrix of one dimension", "a broken template"],
 )  # fmt: skip
 def test_values_of_a_gguf_file_that_cannot_be(tmp_path, whole, old, new):
-    """Billions of layers, no heads, a width that is a float, an end token beyond the vocabulary, bytes that are no text."""
+    """Billions of layers, no heads, a width that is a float, an end token beyond the vocabulary, bytes that are not text."""
     assert whole.count(old) >= 1
     path = tmp_path / "small.gguf"
     path.write_bytes(whole.replace(old, new))

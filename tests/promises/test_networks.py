@@ -175,7 +175,7 @@ def test_a_result_that_is_none_fails_alone(tried):
             found = gd.score_samples(gd.remote(f"{server.url}/{n}"), [{"completion": each} for each in "123"])
             finite = "NaN" not in json.dumps(bad) and "Infinity" not in json.dumps(bad)
             assert found.reasons[1] is Reason.FAILED and one_line(found.details[1]["error"]), (bad, found)
-            assert found.whole[::2] == ([1.0, 2.0] if finite else [None, None]), bad  # NaN is no JSON: nothing is read
+            assert found.whole[::2] == ([1.0, 2.0] if finite else [None, None]), bad  # NaN is not JSON: nothing is read
             tried()
 
 

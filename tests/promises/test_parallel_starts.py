@@ -79,7 +79,7 @@ def test_six_runs_with_one_name(tmp_path, alone, tried):
     for seed, (_, _, why) in enumerate(found):
         said = (
             "mine is being written by another process",
-            "mine holds another run (grpo); go on with it by --resume mine",
+            "mine holds another run (grpo); resume it with --resume mine",
         )
         assert seed == winner or (why.startswith(said) and "\n" not in why), why
         tried()

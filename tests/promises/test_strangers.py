@@ -201,7 +201,7 @@ INSIDE: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
 
 @pytest.mark.parametrize("says", mostly_slow(INSIDE, *list(INSIDE)[::2]))
 def test_a_card_with_something_else_inside(cli, says):
-    """Without a slot or versions, with settings that are no text or deep, with odd parts: one line, or the run goes on."""
+    """Without a slot or versions, with settings that are not text or deep, with odd parts: one line, or the run goes on."""
     begun(cli)
     config = json.loads(Path("a/run.json").read_text())
     change("a", **{**config, **INSIDE[says](config)})
@@ -232,7 +232,7 @@ def configs(whole: dict[str, Any]) -> dict[str, bytes]:
 
 
 def test_list_runs_survives_any_card(cli, tried):
-    """`run.json` that is no JSON, a list, deep, cut, without keys, with each key of each wrong type: a row each."""
+    """`run.json` that is not JSON, a list, deep, cut, without keys, with each key of each wrong type: a row each."""
     assert cli(*TRAIN, "--out", "runs/whole").code == 0
     whole = {k: v for k, v in json.loads(Path("runs/whole/run.json").read_text()).items() if k != "sum"}
     for number, text in enumerate(configs(whole).values()):

@@ -94,7 +94,7 @@ def test_a_full_disk_behind_standard_output(cli, monkeypatch, capsys, tried):
             patch.setattr(sys, "stdout", file)
             code = main(words)
         said = capsys.readouterr().err
-        assert said == "warning: standard output can not be written (No space left on device): going on without it\n"
+        assert said == "warning: cannot write to standard output (No space left on device): continuing without it\n"
         assert code == (0 if words[:1] == ("train",) else 1), words
         tried()
     assert Run("a").status == "complete"

@@ -137,18 +137,18 @@ def test_wrong_answers_become_refusals_and_keep_the_way_that_was_gone():
     found = retold("= no")(batch, play)
     assert [e.segments[0].text for e in found.episodes] == ["a\nb\n= no", "a\n= b", "a\n= no", "= no", "a\nb\n= a"]
     model = play.models["clerk"]
-    assert found.action[found.seg == 0].tolist() == model.recite("p", "a\nb\n= no").actions.tolist()
+    assert found.action[found.seg == 0].tolist() == model.teacher_force("p", "a\nb\n= no").actions.tolist()
     assert found.logp[found.seg == 0].isnan().all() and not found.logp[found.seg == 1].isnan().any()
     assert found["correct"].tolist()[:4] == [0.0, 1.0, 0.0, 0.0]
     assert play.metrics["retold_share"] == 3 / 5
-    assert [e.segments[0].text for e in batch.episodes] == texts  # others see what was said
+    assert [e.segments[0].text for e in batch.episodes] == texts  # others see the generated text
 
 
 def test_the_other_end_alone_may_be_learned():
-    """What is told and what was said begin alike; `= no` and the end of the turn are what is left to learn."""
+    """What is told and the generated text begin alike; `= no` and the end of the turn are what is left to learn."""
     play = Seated()
     model = play.models["clerk"]
-    reply = model.recite("p", "a\n= b")
+    reply = model.teacher_force("p", "a\n= b")
     segment = Segment("policy", "p", reply.context, reply.actions, np.zeros(6, np.float32), "a\n= b")
     batch = pack([Episode(Ask(Task("0", "p")), (segment,))]).put("correct", "track", torch.zeros(1))
     found = retold("= no", only_end=True)(batch, play)

@@ -246,7 +246,7 @@ class dawning(tabular):
     """Knows nothing of a problem, and all of an attempt: it copies it with its first `b` made an `a`."""
 
     def act(self, requests):
-        return [self.recite(r.view, r.view.partition("< ")[2].replace("b", "a", 1) or "bbb") for r in requests]
+        return [self.teacher_force(r.view, r.view.partition("< ")[2].replace("b", "a", 1) or "bbb") for r in requests]
 
 
 class Says:

@@ -14,7 +14,7 @@ from guerdon.core.example import ExamplePlay, example_tries
 from guerdon.core.pack import pack
 from guerdon.core.schedule import linear
 from guerdon.core.task import Ask, Task
-from guerdon.curricula.laps import APART
+from guerdon.curricula.epochs import APART
 from guerdon.loop.build import RunRequest, build
 from guerdon.loop.catalog import find_recipe
 from guerdon.models.tables import tabular

@@ -26,7 +26,7 @@ from guerdon.core.seeds import derive
 from guerdon.core.task import Ask, Sampling, Task
 from guerdon.curricula.plain import uniform
 from guerdon.engine.player import Player
-from guerdon.envs.simple import recital, single_turn
+from guerdon.envs.simple import dataset_env, single_turn
 from guerdon.loop.build import RunRequest, build
 from guerdon.loop.catalog import listings
 from guerdon.losses.imitation import sft
@@ -285,7 +285,7 @@ def follower():
     """A table that was taught to say the code when it stands in the question, though not to be sure of it."""
     model = tabular("abcdefgh", length=5)
     teach = Learn("policy", sft(), opt=adam(lr=0.5))
-    lesson = Recipe({"policy": model}, uniform(secrets(told=True), tries=1), recital(), [teach], prompts=4)
+    lesson = Recipe({"policy": model}, uniform(secrets(told=True), tries=1), dataset_env(), [teach], prompts=4)
     return Watched(lesson, 6).play.models["policy"]
 
 

@@ -83,7 +83,7 @@ def test_braces_in_problems_and_solutions_are_plain_text():
 class Spelling:
     """A model that says a letter an action, and ends with -1."""
 
-    def recite(self, view, text, path=()):
+    def teacher_force(self, view, text, path=()):
         actions = np.array([*map(ord, text), -1])
         return Reply(np.array([7, 8]), actions, np.full(len(actions), np.nan, np.float32), text)
 
@@ -297,7 +297,7 @@ def test_what_is_given_is_seen_said_and_free_and_never_learned(student):
     ask = hint(source, how="start").into(Ask(task, 4), 0.5, play)
     given = ask.prefix.step
     batch = pack(play([ask]))
-    tokens = model.recite(task.prompt, source.solution(task)).actions[:given]
+    tokens = model.teacher_force(task.prompt, source.solution(task)).actions[:given]
     for g, episode in enumerate(batch.episodes):
         (segment,) = episode.segments
         assert segment.given == given > 0

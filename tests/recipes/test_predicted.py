@@ -132,7 +132,7 @@ def test_all_candidates_are_read_at_once_and_no_token_is_counted(tmp_path, monke
     reads, plain = [], lm.read
     monkeypatch.setattr(lm, "read", lambda self, batch, want: reads.append(batch.K) or plain(self, batch, want))
     assert len(made.curriculum.draw(3, play)) == 3
-    assert len(reads) == 1 and reads[0] <= 12  # one that stands there twice is read once
+    assert len(reads) == 1 and reads[0] <= 12  # one that occurs twice is read once
     assert play.meter.read > 0  # and counted as that
     assert not any(count for name, count in play.counts().items() if name != "read")
 

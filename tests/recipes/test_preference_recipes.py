@@ -19,7 +19,7 @@ from guerdon.core.column import Column
 from guerdon.core.errors import Notice, UserError
 from guerdon.core.example import ExamplePlay
 from guerdon.core.pack import pack
-from guerdon.curricula.rows_to_recite import recitals
+from guerdon.curricula.stored_answers import dataset_rows
 from guerdon.engine.player import Player
 from guerdon.envs.contrasting import side_by_side
 from guerdon.exams.exam import Exam, Sitting
@@ -62,19 +62,19 @@ def recited(source, model, split="train", count=None):
 def test_a_lap_has_every_task_once_and_those_of_a_prompt_together():
     rows = [{"prompt": "abcdef"[n % 6], "chosen": f"{n}", "rejected": "-"} for n in range(24)]
     source = preferences(rows, held_out=0.2)  # two of the six prompts
-    asks, play = recitals(source), ExamplePlay()
+    asks, play = dataset_rows(source), ExamplePlay()
     first = [ask.task for ask in asks.draw(10, play) + asks.draw(6, play)]
     second = [ask.task for ask in asks.draw(16, play)]
     assert {t.id for t in first} == {t.id for t in second} and len({t.id for t in first}) == 16
     assert {t.prompt for t in first} == set("abcd") and [t.id for t in first] != [t.id for t in second]
     for lap in (first, second):
         assert [t.prompt for t in lap] == [p for p in dict.fromkeys(t.prompt for t in lap) for _ in range(4)]
-    again = recitals(source)
+    again = dataset_rows(source)
     again.drawn = 10  # as after a resume
     assert [ask.task.id for ask in again.draw(6, ExamplePlay())] == [t.id for t in first[10:]]
     assert {ask.task.prompt for ask in asks.exam_asks(99, 1, play)} == {"e", "f"}
     with pytest.raises(UserError, match="does not bring answers to recite"):
-        recitals(gd.tasks.load("chain:1"))
+        dataset_rows(gd.tasks.load("chain:1"))
 
 
 # --- labels of steps --------------------------------------------------------------------------------------------------
@@ -119,7 +119,7 @@ def test_the_exam_of_labelled_steps_by_hand(place):
     for solution, values in zip(labelled_solutions(batch, play), says, strict=True):
         after[solution.ends] = torch.tensor(values)
     batch = batch.with_cols({"prm.after": Column.full("step", after)})
-    exam = Exam(recitals(source), [first_error("prm")])
+    exam = Exam(dataset_rows(source), [first_error("prm")])
     numbers = first_error("prm")(Sitting(exam, batch, play, 1))
     # the neutral step is in no rate of steps, but is called wrong, so that its solution is not cleared
     assert numbers["steps_examined"] == 5 and numbers["step_accuracy"] == 1.0
@@ -145,7 +145,7 @@ def test_the_implied_pairs_by_hand():
     for name, model in (("policy", policy), ("reference", reference)):
         batch = batch.with_cols({f"{name}.logp": Column.full("step", model.read(batch, ["logp"])["logp"].detach())})
     up, down = math.log(1.5), math.log(0.5)
-    sitting = Sitting(Exam(recitals(source), [implicit_pairs()]), batch, play, 1)
+    sitting = Sitting(Exam(dataset_rows(source), [implicit_pairs()]), batch, play, 1)
     numbers = implicit_pairs(beta=2.0)(sitting)
     assert numbers["pairs_examined"] == 3 and numbers["pair_accuracy"] == 0.5  # right, wrong, a tie
     assert numbers["pair_margin"] == pytest.approx(0.0, abs=1e-6)

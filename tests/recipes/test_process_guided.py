@@ -97,8 +97,8 @@ def test_failed_tries_keep_their_right_lines_and_their_log_probs(sprig):
     assert after["correct"].tolist() == [1.0, 0.0, 1.0]
     assert after.episodes[2].ask.note["salvaged"] == 2
     new = after.steps_by_track()[2]
-    own = len(sprig.recite(task.prompt, "\n".join(steps[:2]) + "\n").actions) - len(
-        sprig.recite(task.prompt, "").actions
+    own = len(sprig.teacher_force(task.prompt, "\n".join(steps[:2]) + "\n").actions) - len(
+        sprig.teacher_force(task.prompt, "").actions
     )
     assert after["off"][new].tolist() == [0.0] * own + [1.0] * (len(new) - own)
     assert after.logp[new].tolist() == [-0.5] * own + [0.0] * (len(new) - own)

@@ -149,7 +149,7 @@ def test_prime_refuses_nothing_that_grpo_takes_and_holds_three_models():
 def recited(models, texts, prompt="p"):
     """Tracks that say texts, as the model `prm` does, and a player whose models are given."""
     play = Player(models, {"policy": "prm"}, single_turn(), Sampling(), seed=1, steps=1)
-    replies = [models["prm"].recite(prompt, text) for text in texts]
+    replies = [models["prm"].teacher_force(prompt, text) for text in texts]
     said = [Segment("policy", prompt, r.context, r.actions, r.logp, r.text) for r in replies]
     return pack([Episode(Ask(Task("0", prompt)), (s,), number=i) for i, s in enumerate(said)]), play
 

@@ -176,14 +176,14 @@ def test_what_goes_on_from_a_line_labels_it():
     play = player(model, single_turn(), tokens=40, temperature=0.0)
     truth = gd.rewards.verified(family)
     batch = truth(pack(play([gd.Ask(family.get("train", i)) for i in range(3)])), play)
-    batch = gd.rewards.lines_played_on(truth, tries=2, soft=True)(batch, play)
+    batch = gd.rewards.monte_carlo_labels(truth, tries=2, soft=True)(batch, play)
     for k, steps in enumerate(batch.steps_by_track()):
         labels = [x for x in batch["labels"][steps].tolist() if x == x]
         lines = [line for line in model.decode(batch.action[steps].tolist()).split("\n") if line.strip()]
         assert labels == [float(batch["correct"][k])] * len(lines)
     spread = player(model, single_turn(), tokens=40)
     wrong = pack(spread([gd.Ask(family.get("train", 0), note={})]))
-    assert gd.rewards.lines_played_on(truth)(truth(wrong, spread), spread).cols["labels"].level == "step"
+    assert gd.rewards.monte_carlo_labels(truth)(truth(wrong, spread), spread).cols["labels"].level == "step"
 
 
 def test_labels_join_what_is_known(scorer):

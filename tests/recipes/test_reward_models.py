@@ -21,7 +21,7 @@ from guerdon.core.errors import UserError
 from guerdon.core.model import weights_hash
 from guerdon.core.pack import pack
 from guerdon.core.seeds import derive
-from guerdon.curricula.solutions_to_recite import contrasts
+from guerdon.curricula.stored_solutions import contrasts
 from guerdon.engine.player import Player
 from guerdon.envs.contrasting import side_by_side
 from guerdon.envs.simple import single_turn

@@ -158,7 +158,7 @@ def test_each_is_a_reward_as_it_stands(part):
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: matches("("), r"matches.pattern '\(' is no regular expression"),
+        (lambda: matches("("), r"matches.pattern '\(' is not a regular expression"),
         (lambda: matches(), "matches needs pattern"),
         (lambda: same_set(separator="["), "same_set.separator"),
         (lambda: numeric(absolute=-1), "numeric.absolute must be at least 0"),
@@ -166,8 +166,8 @@ def test_each_is_a_reward_as_it_stands(part):
         (lambda: numeric(relative=linear(0.0, 1.0)), "numeric.relative takes no schedule"),
         (lambda: numeric(percent="per cent"), "numeric.percent must be one of"),
         (lambda: numeric(marks=("####", "")), "numeric.marks holds texts to look for"),
-        (lambda: json_schema({"type": "objekt"}), "is no JSON Schema"),
-        (lambda: json_schema({"pattern": "("}), "is no JSON Schema"),
+        (lambda: json_schema({"type": "objekt"}), "is not JSON Schema"),
+        (lambda: json_schema({"pattern": "("}), "is not JSON Schema"),
         (lambda: json_schema("object"), "a JSON schema is a dict"),
         (lambda: bleu(order=0), "bleu.order must be at least 1"),
         (lambda: exact(case=True), "unknown knob of exact"),

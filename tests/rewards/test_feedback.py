@@ -71,7 +71,7 @@ def test_a_line_that_is_still_being_written_waits(file):
         ({"task": "7", "rating": 1}, "line 2: what was rated must stand in completion or hash"),
         ({"task": "7", "completion": "a", "rating": "good"}, "line 2: rating must be a number, not 'good'"),
         ({"task": "7", "completion": "a", "rating": True}, "line 2: rating must be a number, not True"),
-        ('{"task": "7", "completion": "a", "rating": NaN}', "line 2: NaN is no number in JSON"),
+        ('{"task": "7", "completion": "a", "rating": NaN}', "line 2: NaN is not a JSON number"),
     ],
 )
 def test_what_is_no_rating_is_refused_in_one_line(file, line, says):

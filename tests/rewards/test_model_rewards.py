@@ -39,7 +39,7 @@ NEAR = wandering(LM_TERMS, scale=8.0)  # values of a small model's head, read wi
 
 
 def turn(model, view, text, end=End.DONE, path=(), given=0, role="policy"):
-    reply = model.recite(view, text, path)
+    reply = model.teacher_force(view, text, path)
     kept = len(reply.actions) - (end is End.CUT and hasattr(model, "tokenizer"))
     parts = reply.context, reply.actions[:kept], reply.logp[:kept]
     return Segment(role, view, *parts, text, len(path) - 1, end=end, given=given)
@@ -161,7 +161,7 @@ def test_a_log_ratio_that_is_infinite_failed():
 
 def test_models_with_other_tokens_cannot_be_compared(tmp_path):
     models = {"policy": table(3, 1), "reference": small_lm(tmp_path)}
-    with pytest.raises(UserError, match="'policy' and 'reference' read text apart"):
+    with pytest.raises(UserError, match="'policy' and 'reference' tokenize text differently"):
         asked(implicit(), models, (turn(models["policy"], "a", "00"),))
 
 

@@ -94,7 +94,7 @@ def test_nothing_relevant_does_not_apply_and_nothing_found_earns_nothing(reward)
 def test_what_is_refused():
     with pytest.raises(UserError, match=r"rank_incentive\.near lies before k"):
         rank_incentive(k=10, near=10)
-    with pytest.raises(UserError, match=r"recall\.separator '\(' is no regular expression"):
+    with pytest.raises(UserError, match=r"recall\.separator '\(' is not a regular expression"):
         recall(separator="(")
 
 
@@ -102,7 +102,7 @@ def test_what_is_refused():
 
 
 def mean_logp(model, view, answer):
-    reply = model.recite(view, answer)
+    reply = model.teacher_force(view, answer)
     turn = Segment("policy", view, reply.context, reply.actions, reply.logp, answer)
     return model.read(pack([episode(turn)]), ["logp"])["logp"].detach().double().mean().item()
 
@@ -111,7 +111,7 @@ def gains(model, *samples, reward=None):
     """Each sample: its prompt, completion and answer."""
     made = []
     for i, (prompt, text, answer) in enumerate(samples):
-        reply = model.recite(prompt, text)
+        reply = model.teacher_force(prompt, text)
         turn = Segment("policy", prompt, reply.context, reply.actions, reply.logp, text)
         made.append(episode(turn, number=i, ask=Ask(Task(f"t{i}", prompt, answer))))
     play = Player({"policy": model}, {"policy": "policy"}, None, Sampling(), 0, 1)

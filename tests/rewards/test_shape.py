@@ -208,7 +208,7 @@ def test_each_is_a_reward_as_it_stands(part):
         (lambda: has_format("think"), "has_format.template is tags in a row"),
         (lambda: has_format("<a>..</b>"), "has_format.template is tags in a row"),
         (lambda: has_format("<a>..</a><a>..</a>"), "has a tag twice"),
-        (lambda: has_format(pattern="("), "is no regular expression"),
+        (lambda: has_format(pattern="("), "is not a regular expression"),
         (lambda: has_format(pattern="a", partial=True), "leave them out with a pattern"),
     ],
 )

@@ -35,7 +35,7 @@ class pushes(Model):
         logp = [np.asarray(-((d - mean) ** 2) / 2, np.float32) for d in draws]
         return [Reply(self.encode(r.view), d.numpy(), p, "") for r, d, p in zip(requests, draws, logp, strict=True)]
 
-    def recite(self, view, text, path=()):
+    def teacher_force(self, view, text, path=()):
         raise NotImplementedError
 
     def read(self, batch, want):

@@ -42,7 +42,7 @@ def test_every_form_gives_the_ids_a_model_would_say(sprig, tmp_path):
     for form, tokenizer in forms(sprig, tmp_path).items():
         ids = ids_by(tokenizer)
         for text in TEXTS:
-            said = sprig.recite("go", text).actions
+            said = sprig.teacher_force("go", text).actions
             assert ids(text).dtype == np.int64
             assert ids(text).tolist() == said[:-1].tolist(), (form, text)  # but for the token that ends what is said
 

@@ -35,7 +35,7 @@ FEW = {"task": "chain:2", "tasks": 2, "sampling": gd.Sampling(max_tokens=30)}
 
 def test_a_search_stands_beside_what_its_tokens_buy(folder):
     search = search_by_name("beam", {"search.width": "1", "search.branch": "2"}, folder)
-    assert (search.width, search.branch, search.keep, search.scorer.along) == (1, 2, "chosen", "min")
+    assert (search.width, search.branch, search.keep, search.scorer.reduce_steps) == (1, 2, "chosen", "min")
     numbers = searched("sprig", search, scorer=folder, **FEW)
     n, rows = numbers["plain_tries"], numbers["rows"]
     assert [r["how"] for r in rows] == ["plain sampling", f"majority of {n}", f"best of {n}", "beam(width=1, branch=2)"]
@@ -72,8 +72,8 @@ def test_an_environment_that_waits_for_more_than_its_seats_is_played_too():
         ("beam", {"width": "4"}, True, "--set width: a search takes search.KNOB=VALUE"),
         ("beam", {"search.widht": "4"}, True, "unknown knob of search 'widht': did you mean 'width'?"),
         ("beam", {"search.width": "0"}, True, "beam.width must be at least 1, not 0"),
-        ("beam", {"scorer.along": "mid"}, True, "scorer.along must be one of"),
-        ("vote", {"scorer.along": "min"}, False, "give --scorer RUN too"),
+        ("beam", {"scorer.reduce_steps": "mid"}, True, "scorer.reduce_steps must be one of"),
+        ("vote", {"scorer.reduce_steps": "min"}, False, "give --scorer RUN too"),
     ],
 )
 def test_what_cannot_be_searched_is_said_in_a_line(folder, name, settings, scored, says):
@@ -87,7 +87,7 @@ def test_the_command_line(cli, folder):
                "--scorer", folder, "--set", "search.tries=2", "--json")  # fmt: skip
     assert done.code == 0 and [r["how"] for r in done.json["rows"]][-1] == "vote(tries=2)"
     for words, says in (
-        (("--scorer", folder), "--scorer is for a search: give --search NAME too"),
+        (("--scorer", folder), "--scorer needs --search NAME"),
         (("--set", "search.tries=2"), "--set is for a search"),
         (("--search", "vote", "--greedy"), "--greedy has one way on"),
         (("--search", "vote", "--best-of", "2"), "leave the other out"),

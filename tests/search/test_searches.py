@@ -25,7 +25,7 @@ from guerdon.losses.imitation import sft
 from guerdon.models import value_head
 from guerdon.models.tables import tabular
 from guerdon.rewards.stage.step_truth import line_labels
-from guerdon.search import beam, chosen_way, headed, log_ratio, lookahead, mcts, played_out, revise, vote
+from guerdon.search import beam, chosen_way, log_ratio, lookahead, mcts, monte_carlo_scorer, revise, value_scorer, vote
 from guerdon.search.uct import TreePlace
 from guerdon.select.filters import at_least
 
@@ -81,7 +81,7 @@ class by_text:
     """A scorer that knows what each text is worth."""
 
     values: dict[str, float]
-    along: str = "last"
+    reduce_steps: str = "last"
 
     async def steps(self, tree, lines):
         return [self.values[line.text] for line in lines]
@@ -202,7 +202,7 @@ def test_a_search_ends_with_the_best_that_is_over_or_goes_on_to_an_end():
 def test_playing_out_is_the_mean_over_answers_and_they_may_be_chosen():
     right = SimpleNamespace(check=lambda task, text: float(text.endswith(("1", "3"))))
     script = Script(TREE)
-    episode = played(mcts(1, 2, played_out(right, tries=2)), script)
+    episode = played(mcts(1, 2, monte_carlo_scorer(right, tries=2)), script)
     assert script.asked == [["", ""], ["a\n", "a\n", "b\n", "b\n"]]
     assert {s.text for s in episode.segments[2:]} == {
         "c\n= 2",
@@ -270,7 +270,7 @@ def test_the_chosen_way_alone_or_the_tree():
 class by_length:
     """The longer the better."""
 
-    along: str = "last"
+    reduce_steps: str = "last"
 
     async def steps(self, tree, lines):
         return [float(len(line.text)) for line in lines]
@@ -351,9 +351,9 @@ def test_a_head_is_read_at_the_very_tokens_it_is_trained_at():
     seen: list[float] = []
 
     @part
-    class noted(headed):
+    class noted(value_scorer):
         async def steps(self, tree, lines):
-            seen.extend(values := await headed.steps(self, tree, lines))
+            seen.extend(values := await value_scorer.steps(self, tree, lines))
             return values
 
     ask = Ask(source.get("test", 0))

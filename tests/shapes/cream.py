@@ -10,7 +10,7 @@ from codes import codes
 import guerdon as gd
 from guerdon.core.optim import adam
 from guerdon.curricula.plain import uniform
-from guerdon.envs.simple import recital, single_turn
+from guerdon.envs.simple import dataset_env, single_turn
 from guerdon.losses.imitation import sft
 from guerdon.losses.pair import dpo
 from guerdon.models.frozen_copy import snapshot
@@ -75,7 +75,7 @@ def cream(lr: float = 0.05, soft: bool = True, beta: float = 0.1, every: int = 1
     def body(run, seed):
         teach = gd.Learn("policy", sft(), opt=adam(lr=0.1))
         first = gd.Recipe(
-            {"policy": tabular("0123", length=3, rows=rows)}, heard, recital(), [teach], prompts=20, steps=10
+            {"policy": tabular("0123", length=3, rows=rows)}, heard, dataset_env(), [teach], prompts=20, steps=10
         )
         ages = {"previous": snapshot("present", every=every), "present": snapshot("policy", every=every)}
         models = {"policy": run.train(first).model(), **ages}

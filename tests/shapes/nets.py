@@ -25,7 +25,7 @@ class Seeing(Model):
     def encode(self, view, path=()):
         return np.concatenate([np.asarray(a, np.float32).ravel() / self.scale for a in arrays_in(view)])
 
-    def recite(self, view, text, path=()):
+    def teacher_force(self, view, text, path=()):
         action = np.array([int(text)])
         return Reply(self.encode(view, path), action, np.full(1, np.nan, np.float32), text)
 

@@ -9,7 +9,7 @@ from guerdon.core.optim import adam
 from guerdon.core.pack import attach
 from guerdon.credit.group_relative import centre
 from guerdon.curricula.plain import uniform
-from guerdon.envs.simple import recital, single_turn
+from guerdon.envs.simple import dataset_env, single_turn
 from guerdon.losses.imitation import sft
 from guerdon.losses.policy import clipped
 from guerdon.models.tables import tabular
@@ -46,7 +46,7 @@ class ask_judge:
     def __call__(self, batch, play):
         said = [batch.episodes[e].segments[p].text for e, p in zip(batch.episode, batch.place, strict=True)]
         asks = [gd.Ask(gd.Task(str(k), f"{s}: {self.principle}", "y", family="verdict")) for k, s in enumerate(said)]
-        return attach(batch, {k: e.segments for k, e in enumerate(play(asks, env=recital("judge")))})
+        return attach(batch, {k: e.segments for k, e in enumerate(play(asks, env=dataset_env("judge")))})
 
 
 @gd.part
@@ -70,7 +70,7 @@ def rlbff(principle: str = "has no a", lr: float = 0.05, steps: int = 40):
 
     def body(run, seed):
         source, learn = uniform(feedback(), tries=1), gd.Learn("judge", sft(), opt=adam(lr=0.2))
-        judge = gd.Recipe({"judge": tabular("yn", length=1)}, source, recital("judge"), [learn], {"judge": "judge"})
+        judge = gd.Recipe({"judge": tabular("yn", length=1)}, source, dataset_env("judge"), [learn], {"judge": "judge"})
         models = {"judge": run.train(judge, steps=30).model("judge"), "policy": tabular("abc", length=3)}
         asks, train = uniform(prompts(), tries=64), gd.Learn("policy", clipped(), opt=adam(lr=lr))
         stages, seats = [ask_judge(principle), entailed(), centre(), train], {"policy": "policy", "judge": "judge"}

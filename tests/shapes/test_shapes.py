@@ -81,7 +81,7 @@ def bet_rates(model):
         say = say if first else [(f"second {card} {seen}", "b")]
         made = []
         for i, (view, text) in enumerate(say):
-            reply = model.recite(view, text)
+            reply = model.teacher_force(view, text)
             made.append(gd.Segment("x", view, reply.context, reply.actions, reply.logp, text, parent=i - 1))
         segments.append(Episode(ask, tuple(made), number=len(names)))
         names.append((card, seen))

@@ -19,7 +19,7 @@ def test_a_folder_takes_one_run(tmp_path):
     folder.create(config(recipe="grpo"))
     assert folder.exists()
     assert folder.read_config() == config(recipe="grpo")
-    with pytest.raises(UserError, match=r"holds another run \(grpo\); go on with it by --resume"):
+    with pytest.raises(UserError, match=r"holds another run \(grpo\); resume it with --resume"):
         RunFolder(tmp_path / "run").create(config(recipe="dpo"))
     assert folder.read_config() == config(recipe="grpo")
 

@@ -41,7 +41,7 @@ def test_it_is_told_early_and_at_the_end(tmp_path, monkeypatch):
     ASKED.clear()
     run = trained(tmp_path / "run", gd.blend(right=gd.exact(), silent=silent, rare=rare, broken=broken.weight(0.0)), 3)
     early, last = unapplied(run)
-    assert early.startswith("silent never applied in 2 steps: it scored no sample, so it had no part in 'reward'")
+    assert early.startswith("silent never applied in 2 steps: it scored no sample, so it had no effect on 'reward'")
     assert last.startswith("silent never applied in 3 steps")
     assert len(ASKED) > 1
 

@@ -100,7 +100,7 @@ def test_an_edited_file_is_read_anew(client: TestClient, tmp_path: Path) -> None
         ({}, "which reward? give FILE.py:NAME"),
         ({"reward": "exakt"}, "unknown reward 'exakt'"),
         ({"reward": "nowhere.py:mine"}, "there is no reward file nowhere.py"),
-        ({"reward": "length"}, "must be told its limit"),
+        ({"reward": "length"}, "needs its limit"),
     ],
 )
 def test_what_is_no_reward_is_refused_in_a_line(client: TestClient, body: dict[str, str], says: str) -> None:

@@ -147,7 +147,7 @@ def test_filters_by_pointer_the_address_and_live_changes(browse: Callable[..., A
     assert len(lines) == sum(map(PlainFilter({"where": [bounds]}), now))
     opened.expected = ("422",)  # the browser tells of answers that refuse
     page.locator("[data-search]").fill("re:(")
-    page.get_by_role("alert").filter(has_text="is no regular expression: missing )").wait_for()
+    page.get_by_role("alert").filter(has_text="is not a regular expression: missing )").wait_for()
     page.locator("[data-search]").fill("")
     page.get_by_role("alert").wait_for(state="hidden")
 

@@ -35,7 +35,7 @@ def by_sum(completion, numbers):
 def breaks(completion):
     raise ValueError(completion)
 """
-ROWS = [  # kind, what was said; the answer is 12
+ROWS = [  # kind, the generated text; the answer is 12
     ("right", "12"),
     ("right", "= 12"),
     ("wrong", "13"),

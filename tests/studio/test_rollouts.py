@@ -445,10 +445,10 @@ def test_mistakes_are_said_in_a_line(asked, words):
 
 @pytest.mark.parametrize("pattern", ["(", "a{2000}", "(?<=x)y", "\\", "[z-a]", "(a*)*(b"])
 def test_what_is_no_pattern_is_said_in_a_line(shelf, pattern):
-    with pytest.raises(UserError, match="is no regular expression") as told:
+    with pytest.raises(UserError, match="is not a regular expression") as told:
         found(shelf, text=[f"re:{pattern}"])
     assert "\n" not in str(told.value)
-    with pytest.raises(UserError, match="is no regular expression"):
+    with pytest.raises(UserError, match="is not a regular expression"):
         found(shelf, text=[f"-re:{pattern}"])
 
 

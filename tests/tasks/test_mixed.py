@@ -12,7 +12,7 @@ import pytest
 
 from guerdon.core.errors import UserError
 from guerdon.core.task import Task, kinds_of
-from guerdon.curricula.laps import APART, Laps
+from guerdon.curricula.epochs import APART, EpochSampler
 from guerdon.tasks import load
 from guerdon.tasks.choosing import first
 from guerdon.tasks.files import rows
@@ -103,10 +103,10 @@ def test_too_many_problems_of_a_finite_source(tmp_path):
 
 
 def test_runs_of_different_seeds_read_different_problems():
-    endless = Laps(load("countdown:4"))
+    endless = EpochSampler(load("countdown:4"))
     assert endless.task(3, seed=0) == load("countdown:4").get("train", 3)
     assert endless.task(3, seed=2) == load("countdown:4").get("train", 3 + 2 * APART)
-    few = Laps(load("countdown:4@16"))
+    few = EpochSampler(load("countdown:4@16"))
     laps = [[few.task(lap * 16 + i, seed=1).key for i in range(16)] for lap in range(2)]
     assert set(laps[0]) == set(laps[1]) and laps[0] != laps[1]
     assert few.task(3, seed=1).key == laps[0][3]  # back to an earlier lap

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import guerdon as gd
-from guerdon.core.errors import Told, UserError
+from guerdon.core.errors import InputNote, UserError
 from guerdon.core.example import ExamplePlay
 from guerdon.core.task import Ask
 from guerdon.loop.build import RunRequest, build, find_task
@@ -286,7 +286,7 @@ def test_what_was_made_of_rows_is_told_once_they_fit():
     with warnings.catch_warnings(record=True) as seen:
         warnings.simplefilter("always")
         gd.evaluate("tabular", data=SUMS, tasks=1, sampling=gd.Sampling(max_tokens=2))
-    assert [str(w.message).partition(":")[2][:9] for w in seen if w.category is Told] == [" 10 rows;", " checked "]
+    assert [str(w.message).partition(":")[2][:9] for w in seen if w.category is InputNote] == [" 10 rows;", " checked "]
 
 
 # --- files that are no good ---------------------------------------------------------------------------------------------
@@ -308,7 +308,7 @@ def test_bad_rows_of_a_parquet_file_are_named(tmp_path):
 
 def test_many_bad_rows_are_counted_and_not_all_kept():
     many = [*SUMS, *[{"question": None, "answer": 1}] * 3000]
-    with pytest.raises(UserError, match=r"row 15: .*; and 2995 more. Mend the file"):
+    with pytest.raises(UserError, match=r"row 15: .*; and 2995 more. Fix the file"):
         rows(many).open()
     source = rows(many, skip_bad=True)
     assert source.size("train") == 9 and len(source.skipped) == 1001 and source.skipped[-1] == "and 2000 more"

@@ -127,7 +127,7 @@ BAD = (
     ({"prompt": "a", "chosen": "x", "rejected": "x"}, "chosen and rejected are the same text"),
     ({"prompt": "a", "chosen": "x"}, "no text and no messages in column 'rejected'"),
     ({"prompt": None, "chosen": "x", "rejected": "y"}, "no text and no messages in column 'prompt'"),
-    ({"prompt": "a", "chosen": [said("x"), said("y")], "rejected": "z"}, "column 'chosen' goes on for 2 turns"),
+    ({"prompt": "a", "chosen": [said("x"), said("y")], "rejected": "z"}, "column 'chosen' continues for 2 turns"),
     (
         {"prompt": "a", "chosen": ASKED, "rejected": "z"},
         "column 'chosen' does not end with an answer of the assistant's",
@@ -144,7 +144,7 @@ def test_a_bad_row_is_refused_by_its_line_or_skipped(tmp_path):
     with pytest.raises(UserError) as refused:
         preferences(path).open()
     assert str(refused.value).startswith(f"{path}, line 4: chosen and rejected are the same text; line 5: ")
-    assert str(refused.value).endswith("and 3 more. Mend the file, or skip bad rows with --skip-bad")
+    assert str(refused.value).endswith("and 3 more. Fix the file, or skip bad rows with --skip-bad")
     source = preferences(path, skip_bad=True)
     assert source.size("train") == 2 and len(source.skipped) == len(BAD)
     for why, (_, want), line in zip(source.skipped, BAD, range(4, 12), strict=True):
@@ -160,7 +160,7 @@ def test_scores_and_steps_that_make_no_sense_are_refused():
         ({"prompt": "a", "completions": ["x"], "scores": [1]}, "no list of two answers or more"),
         ({"prompt": "a", "completions": ["x", "y"], "scores": [1]}, "no list with a score for each of 2 answers"),
         ({"prompt": "a", "completions": ["x", "y"], "scores": [1, "high"]}, "no number in 'scores' but 'high'"),
-        ({"prompt": "a", "completions": ["x", "x"], "scores": [1, 2]}, "the same answer stands there twice"),
+        ({"prompt": "a", "completions": ["x", "x"], "scores": [1, 2]}, "the same answer occurs twice"),
     ):
         with pytest.raises(UserError, match=re.escape(want)):
             preferences([row, row]).open()

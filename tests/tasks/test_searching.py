@@ -47,7 +47,7 @@ def test_where_every_way_ends_at_the_target_there_is_one():
 
 
 def test_other_families_cannot_be_searched():
-    with pytest.raises(UserError, match="trace:1 has no ways that could be searched: countdown has"):
+    with pytest.raises(UserError, match="trace:1 has no search steps: use countdown"):
         searching(load("countdown:2+trace:1"))
 
 

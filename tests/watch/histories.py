@@ -6,7 +6,7 @@ import random
 from collections.abc import Callable, Sequence
 
 from guerdon.watch.past_steps import Past
-from guerdon.watch.sightings import Sighting
+from guerdon.watch.rule_alarms import RuleAlarm
 
 Values = Sequence[float] | Callable[[int], float] | float
 
@@ -38,6 +38,6 @@ def noisy(
     return value
 
 
-def only(findings: list[Sighting]) -> Sighting:
+def only(findings: list[RuleAlarm]) -> RuleAlarm:
     assert len(findings) == 1, findings
     return findings[0]

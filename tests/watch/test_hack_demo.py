@@ -23,7 +23,7 @@ def test_the_hole_is_paid_and_a_check_finds_it():
 
 def test_another_task_is_refused(tmp_path, monkeypatch, capsys):
     said = command_line(tmp_path, monkeypatch, capsys)("demo", "--hack", "--task", "chain:2")
-    assert said.code == 2 and "leave --task out, or --hack" in said.err
+    assert said.code == 2 and "remove --task or --hack" in said.err
 
 
 @pytest.mark.slow
@@ -36,7 +36,7 @@ def test_it_shows_reward_truth_alarm_rollouts_and_check(tmp_path, monkeypatch, c
     for words in (
         "ALARM: step",
         "<- proxy_gap",
-        "three of the tries that did it:",
+        "three of the rollouts:",
         "run/report.html",
         "severe findings on",
     ):

@@ -13,7 +13,7 @@ from guerdon.core.part import knobs, label
 from guerdon.store.event_types import StepDone, from_json
 from guerdon.watch.gap_rules import proxy_gap
 from guerdon.watch.policy_rules import off_policy
-from guerdon.watch.sightings import Scene, Sighting
+from guerdon.watch.rule_alarms import RuleAlarm, Scene
 from guerdon.watch.watchman import QUIET, RULES, Watchman, rules_of_config, rules_to_config
 
 
@@ -28,7 +28,7 @@ class Told:
     def __call__(self, past):
         self.at += 1
         word = self.severities[self.at] if self.at < len(self.severities) else ""
-        return [Sighting(word, "it happened", "mend it", {"x": 1.0})] if word else []
+        return [RuleAlarm(word, "it happened", "mend it", {"x": 1.0})] if word else []
 
     def clearest(self, scene, finding):
         return torch.arange(scene.batch.K).double()
@@ -73,7 +73,7 @@ def test_the_rollouts_are_the_clearest_and_differ():
 
 def test_what_is_paid_for_nothing_shows_the_gap():
     batch = tries([[[1], [2], [3]]], reward=[1.0, 0.0, 0.9], truth=[1.0, 0.0, 0.0])
-    clear = proxy_gap().clearest(Scene(batch), Sighting("bad", "", ""))
+    clear = proxy_gap().clearest(Scene(batch), RuleAlarm("bad", "", ""))
     assert int(clear.argmax()) == 2
 
 
@@ -86,8 +86,8 @@ def test_every_rule_shows_rollouts_of_any_batch(rule):
         [[[1] * 12, [1] * 12], [[2], []]], reward=[1.0, nan, 0.5, 0.5], truth=[nan, 0.0, 1.0, 1.0], reward__a=[1.0] * 4
     )
     for batch in (bare, rich):
-        assert len(rule().clearest(Scene(batch), Sighting("warn", "", "", about="a"))) == batch.K
-    assert len(rule().clearest(Scene(empty), Sighting("warn", "", ""))) == 0
+        assert len(rule().clearest(Scene(batch), RuleAlarm("warn", "", "", about="a"))) == batch.K
+    assert len(rule().clearest(Scene(empty), RuleAlarm("warn", "", ""))) == 0
 
 
 def test_rules_in_a_run_json():

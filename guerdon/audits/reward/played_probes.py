@@ -20,7 +20,7 @@ from guerdon.core.play import Env
 from guerdon.core.seeds import derive
 from guerdon.core.task import Ask, Sampling, TaskSource, truth_of
 from guerdon.engine.player import Player
-from guerdon.envs.at_home import demonstrated, home_of
+from guerdon.envs.default_envs import default_env, demonstrated
 from guerdon.envs.world_turns import Shows
 from guerdon.loop.homes import silent
 from guerdon.models.scripted_model import scripted
@@ -39,7 +39,7 @@ TURN = "\n| "  # between turns, where an episode is shown
 
 def world_of(source: TaskSource) -> Env | None:
     """The world that a task's problems are played in, where an answer is not all they want."""
-    return home_of(source)
+    return default_env(source)
 
 
 def played(

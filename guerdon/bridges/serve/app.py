@@ -42,13 +42,13 @@ from guerdon.rewards.formula.reward import as_reward
 REFUSALS: dict[int | str, dict[str, Any]] = {
     code: {"model": ErrorResponse, "description": about}
     for code, about in {
-        400: "the body is no JSON",
+        400: "the body is not JSON",
         401: "the token is missing or wrong",
         413: "too large: bytes or samples",
         415: "not sent as application/json",
         422: "a field is missing or of the wrong type",
-        429: "all places are taken; `Retry-After` says when to come again",
-        500: "the reward can not go on",
+        429: "the queue is full; retry after the time in `Retry-After`",
+        500: "the reward cannot continue",
         503: "the server is stopping",
         504: "no scores in time",
     }.items()
@@ -171,7 +171,7 @@ def _faults(app: FastAPI) -> None:
     async def malformed(request: HTTPRequest, fault: RequestValidationError) -> Response:
         first = fault.errors()[0]
         if first["type"] == "json_invalid":
-            return error_response(400, f"the body is no JSON: {first['ctx']['error']} at character {first['loc'][-1]}")
+            return error_response(400, f"the body is not JSON: {first['ctx']['error']} at character {first['loc'][-1]}")
         where = ".".join(map(str, first["loc"][1:])) or "the body"
         return error_response(422, f"{where}: {first['msg'][:1].lower()}{first['msg'][1:]}")
 

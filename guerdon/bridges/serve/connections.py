@@ -173,7 +173,7 @@ class Connection(HttpToolsProtocol):
 
     def send_400_response(self, msg: str) -> None:
         too_large = self.weight > HEAD or len(self.headers or ()) > FIELDS
-        self.turn_away(431, _too_large()) if too_large else self.turn_away(400, "what was sent is no HTTP request")
+        self.turn_away(431, _too_large()) if too_large else self.turn_away(400, "this is not an HTTP request")
 
     # --- answering ----------------------------------------------------------------------------------------------------
 

@@ -61,7 +61,7 @@ class ComponentScore(BaseModel):
 
 
 class SampleResult(ComponentScore):
-    detail: Any = Field(description="why, or what went wrong; null where there is nothing to say")
+    detail: Any = Field(description="the reason or the error; null if there is none")
     components: dict[str, ComponentScore] = Field(description="the same for each named part of the formula")
 
 

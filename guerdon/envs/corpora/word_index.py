@@ -65,7 +65,7 @@ class WordIndex:
             array.flags.writeable = False
 
     def scores(self, words: Sequence[str]) -> np.ndarray:
-        """[documents] what each scores for a query; a word that stands there twice counts twice."""
+        """[documents] what each scores for a query; a word that occurs twice counts twice."""
         total = np.zeros(self.size, np.float32)
         for word in words:
             number = self.numbers.get(word)

@@ -139,7 +139,7 @@ class SeatedUser:
         room = seat.room(self.seats.last(self.user), shown)
         if room is not None and room < 1:
             return Observed("i have no more time.", over=True)
-        segment = seat.recite(shown, self._right_answer(said)) if self.is_gold else await seat.act(shown)
+        segment = seat.teacher_force(shown, self._right_answer(said)) if self.is_gold else await seat.act(shown)
         rules.patience -= 1
         rules.questions += 1
         self._note(segment.text)

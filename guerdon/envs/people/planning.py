@@ -62,8 +62,8 @@ class planned(OverSource):
         """What is to be done as the plan (`subgoals.py`), and with its results as what is done."""
         prompt, gold = self._prompt(ask), self.gold(ask.task)
         plan = self._plan(ask.task, prompt)
-        seats[self.planner].recite(filled(self.ask, prompt=prompt), plan)
-        seats[self.executor].recite(self._carried(prompt, plan), gold)
+        seats[self.planner].teacher_force(filled(self.ask, prompt=prompt), plan)
+        seats[self.executor].teacher_force(self._carried(prompt, plan), gold)
         return seats.episode(goal=float(self.is_right(ask.task, gold)), plan=_lines(plan))
 
     def _plan(self, task: Task, prompt: str) -> str:

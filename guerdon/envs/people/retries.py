@@ -146,9 +146,9 @@ class with_feedback(OverSource):
     async def demonstrate(self, ask: Ask, seats: Seats) -> Episode:
         """The right answer at once, and a critic who says so."""
         answer = self.gold(ask.task)
-        seats[self.role].recite(ask.shown, answer)
+        seats[self.role].teacher_force(ask.shown, answer)
         if self.critic:
-            seats[self.critic].recite(verify_view(ask.task.prompt, answer), f"{ANSWER}yes")
+            seats[self.critic].teacher_force(verify_view(ask.task.prompt, answer), f"{ANSWER}yes")
         return seats.episode(**self._outcome([self.is_right(ask.task, answer)], ["yes"]))
 
     def again(self, ask: Ask, answer: str, feedback: str | None = None) -> Any:

@@ -171,7 +171,7 @@ def result_text(value: Any) -> str:
             return printable(json.dumps(value, ensure_ascii=False))
         except (TypeError, ValueError, RecursionError) as error:
             raise CallFailed("result", f"the tool returned what is no JSON: {in_a_line(error)}") from error
-    raise CallFailed("result", f"the tool returned a {type(value).__name__}, which is no JSON")
+    raise CallFailed("result", f"the tool returned a {type(value).__name__}, which is not JSON")
 
 
 def shortened(text: str, longest: int) -> tuple[str, bool]:

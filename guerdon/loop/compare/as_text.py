@@ -79,7 +79,7 @@ def _rates(compared: RunComparison, width: int) -> list[str]:
 
 def _settings(compared: RunComparison, width: int) -> list[str]:
     if not compared.settings:
-        return ["nothing differs in what configs say"]
+        return ["the configurations are equal"]
     letters = [arm.letter for arm in compared.arms]
     shown, more = compared.settings[:SETTINGS], len(compared.settings) - SETTINGS
     lines = _table([("differs in", *letters), *((s.name, *s.values) for s in shown)], width)

@@ -26,7 +26,7 @@ from guerdon.store.report.metric_curves import Curve
 from guerdon.store.run import Run
 
 BEFORE, AFTER = 0, -1  # the first and the last evaluation
-ONE_SEED = "one seed in an arm: the interval does not know how far seeds of one recipe differ"
+ONE_SEED = "one seed in an arm: the interval leaves out the spread between seeds"
 
 
 @dataclass(frozen=True)

@@ -62,7 +62,7 @@ class Difference:
     def verdict(self) -> str:
         if self.value is None or self.low is None or self.high is None:
             return ""
-        return "higher" if self.low > 0 else "lower" if self.high < 0 else "not told apart"
+        return "higher" if self.low > 0 else "lower" if self.high < 0 else "no significant difference"
 
 
 def is_share(metric: str) -> bool:
@@ -115,7 +115,7 @@ def difference(arm: RunArm, base: RunArm, metric: str, at: int) -> Difference:
     if pairs is not None and len(pairs) >= FEWEST and tries:
         even = all(run.is_even(at, exam) for run in (arm.first, base.first))
         return _over_problems(Difference(*names, when), pairs, tries, even)
-    cause = "what came of each problem is not known of both" if is_one_exam else OTHER_EXAMS
+    cause = "results by problem are not known for both" if is_one_exam else OTHER_EXAMS
     return _unpaired(Difference(*names, when), rate_of(arm, metric, at), rate_of(base, metric, at), cause)
 
 
@@ -144,10 +144,10 @@ def _other_exams(a: RunRead, b: RunRead, exam: str, shared: int | None) -> str:
     each by its own problems of one kind."""
     sources = a.exam(exam), b.exam(exam)
     if sources[0] != sources[1]:
-        return f"other exams were sat, {b.task} and {a.task}: not to be compared"
+        return f"different exams, {b.task} and {a.task}: not to be compared"
     drawn = all(run.config["options"].get("eval_drawn") for run in (a, b))
     if shared is not None and not drawn:
-        few = f"{shared} problems in common are too few to tell by"
+        few = f"{shared} problems in common are too few"
         return few if shared else "the exam has one name and other problems: not to be compared"
     return ""
 
@@ -163,7 +163,7 @@ def _over_problems(blank: Difference, pairs: Mapping[str, Pair], k: int, even: b
         return _but(blank, why=f"fewer than {FEWEST} problems had {k} checked tries in both")
     value, low, high = bootstrap(list(by_kind.values()))
     alike = not any(difference for group in by_kind.values() for difference in group)
-    way = f"over the {n} problems that both sat (paired bootstrap)"
+    way = f"over the {n} problems both were evaluated on (paired bootstrap)"
     return _but(blank, value=value, low=low, high=high, problems=n, alike=alike, way=way)
 
 

@@ -188,7 +188,7 @@ def _is_same(a: RunRead, b: RunRead) -> bool:
 
 def _twin(a: RunRead, b: RunRead) -> str:
     same = "and of the same weights" if a.run.weights == b.run.weights else "but of other weights"
-    return f"{a.named} and {b.named} are one recipe with one seed, {same}: the second tells of no other seed"
+    return f"{a.named} and {b.named} are one recipe with one seed, {same}: the second adds no other seed"
 
 
 def _read(source: str | Path | Run, notes: list[str]) -> RunRead | None:

@@ -9,7 +9,7 @@ from guerdon.loop.compare.run_arms import RunArm, sat_one_exam
 from guerdon.store.headline import MEASURES
 from guerdon.store.report.shown_numbers import show
 
-UNITS = {"tokens": "tokens said", "read": "tokens read", "updates": "updates", "seconds": "seconds in steps"}
+UNITS = {"tokens": "tokens generated", "read": "tokens processed", "updates": "updates", "seconds": "seconds in steps"}
 
 
 def in_words(metric: str) -> str:
@@ -41,7 +41,7 @@ def rate_words(metric: str, rate: ArmRate | None) -> str:
 
 
 def difference_words(metric: str, difference: Difference) -> str:
-    """`+4.2 points (+0.3 to +8.1): higher; over the 64 problems that both sat`; why there is none, where there is none."""
+    """`+4.2 points (+0.3 to +8.1): higher; over the 64 problems both were evaluated on`; else why there is none."""
     if difference.value is None:
         return difference.why
     if difference.alike:

@@ -94,7 +94,7 @@ def solutions_fit(claim: Claim, arm: Arm) -> Gate | None:
         return None
     trained = [model for model in recipe.models.values() if model.trains]  # those of a scorer may have no policy
     model, most = recipe.models.get("policy", trained[0] if trained else None), recipe.sampling.max_tokens
-    if not hasattr(model, "recite"):
+    if not hasattr(model, "teacher_force"):
         return None
     worst, share = "", 1.0
     for kind, lengths in solution_lengths(model, source).items():
@@ -120,7 +120,7 @@ def solution_lengths(model: Any, source: Any) -> dict[str, list[int]]:
     for kind, level in kinds_of(source).items():
         size = level.size("train")
         tasks = [level.get("train", i) for i in range(LOOKED_AT if size is None else min(size, LOOKED_AT))]
-        lengths[kind] = [len(model.recite(task.prompt, source.solution(task), []).actions) for task in tasks]
+        lengths[kind] = [len(model.teacher_force(task.prompt, source.solution(task), []).actions) for task in tasks]
     return lengths
 
 

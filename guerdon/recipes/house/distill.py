@@ -16,7 +16,7 @@ from guerdon.core.errors import UserError
 from guerdon.core.model import Model
 from guerdon.core.recipe import Recipe, recipe
 from guerdon.credit.returns import reward_to_go
-from guerdon.credit.teacher import liking
+from guerdon.credit.teacher import teacher_log_ratio
 from guerdon.losses.distillation import distilled
 from guerdon.losses.policy import clipped
 from guerdon.models import load
@@ -46,7 +46,11 @@ def distill(
         raise UserError("distill reads the student's tokens with the teacher, and the two have different tokenizers")
     stages = scored(task, None)
     if over == "said":
-        stages += [liking(), reward_to_go("teacher_gain", gamma, gives_to="advantage"), learn(clipped(mean="step"), lr)]
+        stages += [
+            teacher_log_ratio(),
+            reward_to_go("teacher_gain", gamma, gives_to="advantage"),
+            learn(clipped(mean="step"), lr),
+        ]
     else:
         stages.append(learn(distilled(mix), lr))
     composition = on_policy(

@@ -22,7 +22,7 @@ from guerdon.recipes.house.heads import with_head
 from guerdon.recipes.house.own_tries import chosen_of_four, taught_on_tries
 from guerdon.recipes.house.step_exams import step_exams
 from guerdon.rewards.model.reward_models import process_model
-from guerdon.rewards.stage.rollout_labels import lines_played_on
+from guerdon.rewards.stage.rollout_labels import monte_carlo_labels
 from guerdon.rewards.stage.score_stages import verified
 
 
@@ -44,7 +44,7 @@ def math_shepherd(
     """A process reward model of labels that playing on from each line gives. Examined by the accuracy of the try that it likes
     best of four."""
     right, along = verified(task), process_model("prm", aggregate="steps")
-    stages = [right, lines_played_on(right, tries=rollouts, soft=soft), Learn("prm", step_labels(), opt=adam(lr=lr))]
+    stages = [right, monte_carlo_labels(right, tries=rollouts, soft=soft), Learn("prm", step_labels(), opt=adam(lr=lr))]
     models = {"prm": with_head(model), "author": snapshot("prm")}
     how = Sampling(temperature=temperature, max_tokens=max_tokens)
     taught = taught_on_tries(task, models, "author", stages, how, prompts, tries, steps)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from guerdon.curricula.rows_to_recite import recitals
-from guerdon.curricula.solutions_to_recite import contrasts
+from guerdon.curricula.stored_answers import dataset_rows
+from guerdon.curricula.stored_solutions import contrasts
 from guerdon.tasks.recited_rows import RecitedRows
 
 
@@ -16,4 +16,4 @@ def brings_answers(task: Any) -> bool:
 
 def to_recite(task: Any, wrong: int) -> Any:
     """A file's own answers, or of a task gold solutions and `wrong` near-misses each."""
-    return recitals(task) if brings_answers(task) else contrasts(task, wrong=wrong)
+    return dataset_rows(task) if brings_answers(task) else contrasts(task, wrong=wrong)

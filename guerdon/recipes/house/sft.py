@@ -40,7 +40,7 @@ class told(single_turn):
 
     @seats_alone
     async def play(self, ask: Ask, seats: Seats) -> Episode:
-        seats[self.role].recite(ask.shown, ask.note[SOLUTION])
+        seats[self.role].teacher_force(ask.shown, ask.note[SOLUTION])
         return seats.episode()
 
 

@@ -33,7 +33,7 @@ def find_reward(spec: str) -> Reward:
         raise unknown("reward", spec, [*known, "FILE.py:NAME", "RUN"])
     wanted = [name for name, default in knobs_of(known[spec]).items() if default is dataclasses.MISSING]
     if wanted:
-        raise UserError(f"the reward {spec} must be told its {', '.join(wanted)}: write it in a file, FILE.py:NAME")
+        raise UserError(f"the reward {spec} needs its {', '.join(wanted)}: write it in a file, FILE.py:NAME")
     chosen: Reward = known[spec]()
     return chosen
 

@@ -27,7 +27,7 @@ def check_pattern(where: str, pattern: str) -> None:
     try:
         re.compile(pattern)
     except (re.error, OverflowError, RecursionError) as error:
-        raise UserError(f"{where} {pattern!r} is no regular expression: {error}") from error
+        raise UserError(f"{where} {pattern!r} is not a regular expression: {error}") from error
 
 
 def check_installed(module: str, package: str, extra: str) -> None:

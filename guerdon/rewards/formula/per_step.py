@@ -10,9 +10,9 @@ from typing import Any, Literal
 import torch
 from torch import Tensor
 
-from guerdon.core.along import HOW as HOW
 from guerdon.core.levels import moments
 from guerdon.core.part import knob, part
+from guerdon.core.step_reductions import REDUCTIONS as REDUCTIONS
 from guerdon.rewards.formula.reward import Around
 from guerdon.rewards.formula.scores import Scores, numbers
 from guerdon.rewards.formula.where import Where
@@ -194,7 +194,7 @@ class overall(_PerStep):
         (inner,) = parts.values()
         value = inner.value.clone()
         for i, steps in inner.steps.items():
-            value[i] = HOW[self.how](steps) if bool(inner.valued[i]) else math.nan
+            value[i] = REDUCTIONS[self.how](steps) if bool(inner.valued[i]) else math.nan
         return numbers(value, inner.reason)
 
     def __str__(self) -> str:

@@ -196,7 +196,7 @@ class blended(Reward):
         dotted = [name for name in self.terms if "." in name]
         if dotted:
             raise UserError(
-                f"a blend's term {dotted[0]!r} has a dot, which stands between a part and its own: rename it"
+                f"a blend's term {dotted[0]!r} has a dot, which separates a part and its components: rename it"
             )
 
     @property

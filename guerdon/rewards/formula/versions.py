@@ -17,7 +17,7 @@ from types import CodeType
 from typing import Any
 
 from guerdon.core.errors import UserError
-from guerdon.core.part import describe, is_absent, is_part, label
+from guerdon.core.part import describe, hashed_label, is_absent, is_part, label
 from guerdon.core.syntax import syntax
 
 LENGTH = 12  # hexadecimal digits
@@ -27,7 +27,7 @@ def version_of(reward: Any) -> str:
     """The hash of a reward."""
     identity = getattr(reward, "identity", None)
     facts = {
-        "part": label(reward),
+        "part": hashed_label(reward),
         "source": [source_of(each) for each in reward.sources],
         "knobs": _knobs(reward) if is_part(reward) else {},
         "identity": identity() if callable(identity) else None,

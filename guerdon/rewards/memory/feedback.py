@@ -138,9 +138,9 @@ def _rating(rating_line: Any, place: str) -> tuple[Key, float]:
     name, text, digest, rating = (rating_line.get(n) for n in ("task", "completion", "hash", "rating"))
     name = rating_line.get("prompt") if name is None else name
     if not isinstance(name, str):
-        raise UserError(f"{place}: which task it is about must stand in task or prompt, as text")
+        raise UserError(f"{place}: which task it is about must be in task or prompt, as text")
     if not isinstance(text if text is not None else digest, str):
-        raise UserError(f"{place}: what was rated must stand in completion or hash, as text")
+        raise UserError(f"{place}: what was rated must be in completion or hash, as text")
     if isinstance(rating, bool) or not isinstance(rating, int | float) or abs(rating) > LARGEST:
         raise UserError(f"{place}: rating must be a number, not {shown(rating)}")
     return (name, str(digest) if text is None else hash_of(text)), float(rating)

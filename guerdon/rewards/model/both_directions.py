@@ -16,7 +16,7 @@ from guerdon.core.part import part
 from guerdon.rewards.asking.knob_checks import check_plain
 from guerdon.rewards.asking.outcomes import outcome_of
 from guerdon.rewards.asking.samples import Samples
-from guerdon.rewards.formula.per_step import HOW
+from guerdon.rewards.formula.per_step import REDUCTIONS
 from guerdon.rewards.formula.scores import Outcome
 from guerdon.rewards.model.implicit_reward import in_steps
 from guerdon.rewards.model.model_reading import outcome_of_each, sample_tokens
@@ -72,12 +72,12 @@ class two_way(ScorerLeaf):
         def judged(track: int, steps: Tensor) -> Outcome:
             pieces, other = tokens.cut(steps, "line", self.model), at[track]
             if other is None or len(other) != len(pieces):
-                return Outcome(Reason.FAILED, detail={"error": "ValueError: its lines cannot be told backwards"})
+                return Outcome(Reason.FAILED, detail={"error": "ValueError: its lines cannot be reversed"})
             both = [after[a[-1]] + before[b[-1]] for a, b in zip(pieces, reversed(other), strict=True)]
             values = torch.stack(both) / 2
             if self.aggregate == "steps":
                 return in_steps(values.tolist(), pieces, tokens.own)
-            outcome = outcome_of(HOW[self.aggregate](values))
+            outcome = outcome_of(REDUCTIONS[self.aggregate](values))
             return Outcome(outcome.reason, outcome.value, {**(outcome.detail or {}), "along": values.tolist()})
 
         return outcome_of_each(tokens, self.model, judged)
@@ -86,6 +86,6 @@ class two_way(ScorerLeaf):
 def _turned(fields: Any) -> dict[str, Any]:
     """A sample whose answer is told from its last line to its first."""
     if len(fields.get("turns", [""])) > 1:
-        raise UserError("two_way tells the lines of one answer backwards, and a sample here has several turns")
+        raise UserError("two_way reverses the lines of one answer, and a sample here has several turns")
     shown = fields["view"] if "view" in fields else fields.get("prompt", "")
     return {"prompt": shown, "completion": backwards(str(fields.get("completion", "")))}

@@ -111,8 +111,8 @@ def _opened(folder: str) -> tuple[Any, Any]:
         )
     tokenizer = AutoTokenizer.from_pretrained(folder)
     if tokenizer.chat_template is None:
-        raise UserError(f"{folder} has no chat template, so nobody knows how its model is shown a conversation")
+        raise UserError(f"{folder} has no chat template, so the format of a conversation is unknown")
     model = AutoModelForSequenceClassification.from_pretrained(folder).eval()
     if model.config.num_labels != 1:
-        raise UserError(f"{folder} has {model.config.num_labels} labels: a reward model says one number")
+        raise UserError(f"{folder} has {model.config.num_labels} labels: a reward model gives one number")
     return tokenizer, model.to("cuda" if torch.cuda.is_available() else "cpu")

@@ -58,7 +58,8 @@ class implicit(ModelLeaf):
         for episode in tokens.batch.episodes[:1]:
             if not reads_alike(model_of(play, self.reference), episode.segments[0]):
                 raise UserError(
-                    f"implicit compares log-probs of the same tokens: {self.model!r} and {self.reference!r} read text apart"
+                    f"implicit compares log-probs of the same tokens: {self.model!r} and {self.reference!r} tokenize"
+                    " text differently"
                 )
         logp, other = (tokens.read(name, ["logp"])["logp"].double() for name in (self.model, self.reference))
         ratio = self.beta * (logp - other)

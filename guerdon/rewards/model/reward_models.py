@@ -22,7 +22,7 @@ from guerdon.models.trained_folders import opened_scorer
 from guerdon.rewards.asking.knob_checks import check_plain
 from guerdon.rewards.asking.outcomes import outcome_of
 from guerdon.rewards.asking.samples import Samples
-from guerdon.rewards.formula.per_step import HOW
+from guerdon.rewards.formula.per_step import REDUCTIONS
 from guerdon.rewards.formula.scores import Outcome
 from guerdon.rewards.model.implicit_reward import in_steps
 from guerdon.rewards.model.model_reading import ModelLeaf, Models, Steps, outcome_of_each, sample_tokens
@@ -128,7 +128,7 @@ class process_model(ScorerLeaf):
             values = torch.stack([after[piece[-1]] for piece in pieces])
             if self.aggregate == "steps":
                 return in_steps(values.tolist(), pieces, tokens.own)
-            outcome = outcome_of(HOW[self.aggregate](values))
+            outcome = outcome_of(REDUCTIONS[self.aggregate](values))
             return Outcome(outcome.reason, outcome.value, {**(outcome.detail or {}), "along": values.tolist()})
 
         return outcome_of_each(tokens, self.model, judged)

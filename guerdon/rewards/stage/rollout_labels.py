@@ -20,8 +20,8 @@ from guerdon.rewards.asking.samples import Roles, check_roles, each_role
 from guerdon.rewards.stage.line_marks import line_ends
 
 
-@part
-class lines_played_on(FieldColumns):
+@part(was="lines_played_on")
+class monte_carlo_labels(FieldColumns):
     r"""A step column: on the last token of each line, whether the answer is found from there, as `tries` that go on say it.
 
     $y_j = \max_i c_i$ over the tries $i$ that go on after line $j$: 1 where any of them is right (hard estimation), or with
@@ -36,7 +36,7 @@ class lines_played_on(FieldColumns):
     A solution without a score is not played on; a line none of whose tries has one has no label. `NAME/rollouts` is logged.
 
     >>> import guerdon as gd
-    >>> stage = gd.rewards.lines_played_on(gd.rewards.verified(gd.tasks.chain(level=2)), tries=4)
+    >>> stage = gd.rewards.monte_carlo_labels(gd.rewards.verified(gd.tasks.chain(level=2)), tries=4)
     >>> stage.needs, stage.gives
     (('correct',), ('labels',))
     """
@@ -57,7 +57,7 @@ class lines_played_on(FieldColumns):
 
     def __call__(self, batch: Batch, play: Play) -> Batch:
         if bool((batch.shared > 1).any()):
-            raise UserError("lines_played_on branches solutions itself: play them in an environment that does not")
+            raise UserError("monte_carlo_labels branches solutions itself: play them in an environment that does not")
         column = batch.cols[self.needs[0]]
         value = torch.full((batch.S,), float("nan"), dtype=torch.float32)
         reason = torch.full((batch.S,), int(Reason.NOT_APPLICABLE), dtype=torch.int8)

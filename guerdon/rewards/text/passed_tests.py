@@ -37,7 +37,7 @@ class tests_passed(Leaf):
         lacking = [kind for kind, source in kinds_of(self.source).items() if not hasattr(source, "passed_later")]
         if lacking:
             raise UserError(
-                f"{lacking[0]} does not tell its tests apart: choose functions:3, or a source with passed_later"
+                f"{lacking[0]} has no separate test cases: choose functions:3, or a source with passed_later"
             )
 
     def meant(self) -> dict[str, Any]:

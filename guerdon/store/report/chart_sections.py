@@ -30,7 +30,7 @@ PLAY = {
 HEADINGS = {  # by tone: title and lead
     "reward": (
         "Reward and its components",
-        "Mean over the tracks of each step; the band is one standard deviation to either side, as far as values can lie.",
+        "Mean over the tracks of each step; the band is one standard deviation to either side, within the range of the values.",
     ),
     "policy": ("Policy", "What the updates did: how far it moved, how sure it has become."),
     "play": ("Rollouts", "How long they were, how fast they came, and what failed."),

@@ -51,7 +51,7 @@ class ShelvedAudit:
         """What the list says of it; `why` it cannot be read, where it cannot."""
         mark = self.mark()
         if not mark:
-            raise Missing(f"{self.folder} has no audit any more")
+            raise Missing(f"{self.folder} no longer has an audit")
         if self._told is None or self._told[0] != mark:
             self._told = (mark, self._in_short(mark))
         return self._told[1]
@@ -72,11 +72,11 @@ class ShelvedAudit:
     def _read(self) -> Any:
         try:
             if not stat.S_ISREG(self.file.stat().st_mode):
-                raise NoAudit("it is no file")
+                raise NoAudit("it is not a file")
             with open(self.file, "rb") as file:
                 data = file.read(LARGEST + 1)
         except FileNotFoundError as error:
-            raise Missing(f"{self.folder} has no audit any more") from error
+            raise Missing(f"{self.folder} no longer has an audit") from error
         except OSError as error:
             raise NoAudit(f"it cannot be read ({error.strerror})") from error
         if len(data) > LARGEST:
@@ -84,7 +84,7 @@ class ShelvedAudit:
         try:
             return json.loads(data)
         except (ValueError, RecursionError) as error:
-            raise NoAudit("it is no JSON") from error
+            raise NoAudit("it is not JSON") from error
 
 
 class AuditShelf:

@@ -143,7 +143,7 @@ def reward_name(library: Library, which: BenchedReward, with_recipe: bool = Fals
             check_trust(shelved.name, config, library.trust)
         except UserError as error:
             why = str(error).partition(": look at them")[0]
-            raise UserError(f"{why}: look at them, then start the studio by `guerdon view --trust`") from error
+            raise UserError(f"{why}: read them, then start the studio with `guerdon view --trust`") from error
         files = list(python_files(config).values()) if spec is None else []
     if spec is None and shelved is None:
         raise UserError("which reward? give FILE.py:NAME, or one on the shelf")

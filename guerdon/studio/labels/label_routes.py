@@ -111,7 +111,7 @@ def label_row(shelved: ShelvedRun, given: GivenLabel) -> Row:
     if given.kind not in KINDS:
         raise UserError(f"a label is one of {', '.join(KINDS)}, not {given.kind[:40]!r}")
     if given.kind == "note" and not given.note.strip():
-        raise UserError("a note says something: write it, or take it back by `u`")
+        raise UserError("a note needs text: write it, or undo with `u`")
     row = {"kind": given.kind, **sample_row(shelved.run, given.place)}
     if given.note.strip():
         row["note"] = given.note.strip()

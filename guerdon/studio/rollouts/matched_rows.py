@@ -110,13 +110,13 @@ def field_of(name: str, numbers: Mapping[str, int]) -> str:
 
 
 def _check_patterns(cursor: Any, asked: RolloutFilter) -> None:
-    """Refuse what is no regular expression, in the words of who reads them."""
+    """Refuse what is not a regular expression, in the words of who reads them."""
     for pattern in asked.tried:
         try:
             cursor.execute("SELECT regexp_matches('', ?, 'is')", [pattern]).fetchall()
         except duckdb.InvalidInputException as error:
             why = str(error).splitlines()[0].removeprefix("Invalid Input Error: ")
-            raise UserError(f"re:{pattern} is no regular expression: {why}") from error
+            raise UserError(f"re:{pattern} is not a regular expression: {why}") from error
 
 
 def _check_columns(indexes: Sequence[RolloutIndex], state: Sequence[Indexed], names: Sequence[str]) -> None:

@@ -140,7 +140,7 @@ def unapplied(given: AlarmedRun) -> Iterator[Alarm]:
         yield Alarm(
             "warn",
             f"{part!r} never applied",
-            f"it scored no sample in {steps} step{'s' * (steps != 1)}, so it had no part in {whole!r}; see when it says None",
+            f"it scored no sample in {steps} step{'s' * (steps != 1)}, so it had no effect on {whole!r}; see when it says None",
             None,
             steps,
             given.rollouts(None, f"{column}:not applicable"),

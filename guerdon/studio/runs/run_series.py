@@ -41,7 +41,7 @@ def arms_of(library: Library, ids: Sequence[str], apart: bool = False) -> tuple[
         read.arms = [RunArm(f"R{i}" if len(every) > 26 else chr(64 + i), [run]) for i, run in enumerate(every, start=1)]
     read.notes = [*gone, *read.notes]
     if len(read.arms) > MOST:
-        read.notes.append(f"the first {MOST} of {len(read.arms)} are shown: more lines cannot be told apart")
+        read.notes.append(f"the first {MOST} of {len(read.arms)} are shown: more lines are unreadable")
         read.arms = read.arms[:MOST]
     return read, named
 

@@ -90,4 +90,4 @@ def standing(status: str, is_held: bool, last_time: float, now: float | None = N
         return "stopped", why
     if (time.time() if now is None else now) - last_time < RECENT:
         return "going on", ""
-    return "stopped", "cut short: no process here holds it, and it has not said that it ended"
+    return "stopped", "cut short: no process holds it, and it did not report its end"

@@ -123,7 +123,7 @@ def object_in(completion: str) -> Any:
 
 
 def _refused(name: str) -> Any:
-    raise ValueError(f"{name} is no JSON")
+    raise ValueError(f"{name} is not JSON")
 
 
 def fields_of(value: Any, path: str = "") -> Counter[str]:

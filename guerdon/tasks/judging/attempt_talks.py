@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from guerdon.core.seeds import derive
 from guerdon.core.task import Task
 from guerdon.tasks.family import Family
-from guerdon.tasks.judging.closer_roles import ABOUT_AN_ATTEMPT
+from guerdon.tasks.judging.judge_roles import ABOUT_AN_ATTEMPT
 from guerdon.tasks.roles import (
     Turns,
     graded,

@@ -140,5 +140,5 @@ def test_rows_with_documents_of_their_own_and_a_reward_for_what_was_shown():
 
 def test_rows_of_a_file_are_at_home_nowhere_and_chosen_ones_where_all_are():
     rows = gd.tasks.rows([{"question": f"q{n}", "answer": n, "sort": str(n % 2)} for n in range(6)], kind="sort")
-    assert gd.envs.home_of(rows) is None and gd.envs.home_of(gd.tasks.rows(rows.path)) is None
-    assert repr(gd.envs.home_of(gd.tasks.load("hops:1@16"))) == repr(gd.envs.hops(1).home)
+    assert gd.envs.default_env(rows) is None and gd.envs.default_env(gd.tasks.rows(rows.path)) is None
+    assert repr(gd.envs.default_env(gd.tasks.load("hops:1@16"))) == repr(gd.envs.hops(1).home)

@@ -43,7 +43,7 @@ def huge() -> str:
 
 
 def odd() -> object:
-    """It returns what is no JSON."""
+    """It returns what is not JSON."""
     return object()
 
 
@@ -119,7 +119,7 @@ def test_an_episode_by_hand():
         (breaks, call("breaks"), "raised", 'error: breaks raised KeyError: '),
         (leaves, call("leaves"), "raised", "error: leaves raised SystemExit: 3"),
         (hangs, call("hangs"), "timed_out", "error: hangs took more than 0.05 s"),
-        (odd, call("odd"), "result", "error: the tool returned a object, which is no JSON"),
+        (odd, call("odd"), "result", "error: the tool returned a object, which is not JSON"),
     ],
 )  # fmt: skip
 def test_every_error_is_told_and_counted_and_the_episode_goes_on(tool, said, kind, shown):

@@ -19,7 +19,7 @@ from guerdon.core.play import Play
 from guerdon.core.recipe import Recipe
 from guerdon.core.seeds import derive
 from guerdon.core.task import Ask, Sampling, Split, Task
-from guerdon.curricula.laps import Laps
+from guerdon.curricula.epochs import EpochSampler
 from guerdon.exams.exam import Exam, Sitting
 from guerdon.exams.tries import texts, with_interval
 from guerdon.recipes.audit.sycophancy_to_subterfuge.gameable import (
@@ -113,7 +113,7 @@ class game_after_game:
         for i in range(self.drawn, self.drawn + n):
             turn = i // 2 if there else i  # so that all helpful kinds have their turn
             source = there[turn % len(there)] if there and i % 2 else self.helpful
-            asks.append(Ask(Laps(source).task(turn, play.seed), self.tries))
+            asks.append(Ask(EpochSampler(source).task(turn, play.seed), self.tries))
         self.drawn += n
         play.log(games=len(there))
         return asks

@@ -24,7 +24,7 @@ from guerdon.core.score import Score
 from guerdon.core.seeds import derive
 from guerdon.core.task import Ask, Task
 from guerdon.credit.track_steps import at_steps, with_step_column
-from guerdon.curricula.laps import Laps
+from guerdon.curricula.epochs import EpochSampler
 from guerdon.envs.simple import single_turn
 from guerdon.exams.exam import Sitting
 from guerdon.rewards.asking.function import Leaf
@@ -52,7 +52,7 @@ class own_failures:
     role: str = "policy"
 
     drawn: int = state(default=0)
-    laps: Laps | None = live()
+    laps: EpochSampler | None = live()
 
     MOST: ClassVar[int] = 3
 
@@ -72,7 +72,7 @@ class own_failures:
 
     def _next(self, play: Play) -> Task:
         if self.laps is None or self.laps.source is not self.source:
-            self.laps = Laps(self.source)
+            self.laps = EpochSampler(self.source)
         self.drawn += 1
         return self.laps.task(self.drawn - 1, play.seed)
 
@@ -254,7 +254,7 @@ class debug_rounds:
             right = self.source.check(ask.task, program) == 1.0
             if not right:
                 view = shown_again(self.source, ask.task, program, self.explain)
-        seats[self.role].recite(ask.shown, program, fresh=True)
+        seats[self.role].teacher_force(ask.shown, program, fresh=True)
         return seats.episode(first_right=said if right else 0, attempts=said, tokens=tokens)
 
 

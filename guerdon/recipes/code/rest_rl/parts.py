@@ -23,9 +23,9 @@ from guerdon.core.part import knob, live, part, state
 from guerdon.core.play import Play, Seats, seats_alone
 from guerdon.core.task import Ask, Task
 from guerdon.credit.track_steps import track_steps
-from guerdon.curricula.laps import Laps
+from guerdon.curricula.epochs import EpochSampler
 from guerdon.search.line_tree import Keep, LineTree, OneRole, best
-from guerdon.search.step_scorers import headed, worth
+from guerdon.search.step_scorers import value_scorer, worth
 from guerdon.select.hints import begun
 
 LINES = "lines"  # the note of an ask: how many lines of a good try it starts with
@@ -76,7 +76,7 @@ class promising_starts:
     waiting: list[dict[str, Any]] = state(
         factory=list
     )  # starts that were not asked yet: a task, and what was said by then
-    laps: Laps | None = live()
+    laps: EpochSampler | None = live()
 
     MOST: ClassVar[int] = 4
 
@@ -122,7 +122,7 @@ class promising_starts:
 
     def _next(self, play: Play) -> Task:
         if self.laps is None or self.laps.source is not self.task:
-            self.laps = Laps(self.task)
+            self.laps = EpochSampler(self.task)
         self.drawn += 1
         return self.laps.task(self.drawn - 1, play.seed)
 
@@ -164,7 +164,7 @@ class best_whole(OneRole):
     """
 
     tries: int = knob(default=8, ge=1)
-    scorer: Any = knob(factory=headed)
+    scorer: Any = knob(factory=value_scorer)
     keep: Keep = "tree"
     role: str = "policy"
 

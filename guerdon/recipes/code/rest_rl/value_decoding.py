@@ -21,7 +21,7 @@ from guerdon.recipes.code.rest_rl.parts import best_whole, tree_values
 from guerdon.recipes.house.heads import with_head
 from guerdon.rewards.stage.score_stages import score, verified
 from guerdon.rewards.text.passed_tests import tests_passed
-from guerdon.search.step_scorers import headed, played_out
+from guerdon.search.step_scorers import monte_carlo_scorer, value_scorer
 from guerdon.search.uct import mcts
 
 EXPLORE = 0.2  # the released constant
@@ -35,11 +35,11 @@ def taught_values(base: Recipe, task: Any, model: Model, by: Literal["lines", "o
     that it grows from; examined by what decoding with it solves."""
     base.models = {"vm": with_head(model), "author": snapshot("vm")}
     base.seats = {"policy": "author"}
-    liked = headed("vm", along="last")
+    liked = value_scorer("vm", reduce_steps="last")
     scored = [verified(task), score(tests_passed(task))]
     if by == "lines":
         base.curriculum = uniform(task, tries=1)
-        base.env = mcts(GROWN, BRANCH, played_out(task, tries=1), EXPLORE)
+        base.env = mcts(GROWN, BRANCH, monte_carlo_scorer(task, tries=1), EXPLORE)
         base.stages = [*scored, tree_values(), Learn("vm", step_values(), opt=adam(lr=lr))]
         decode: Any = mcts(DECODED, BRANCH, liked, EXPLORE, keep="chosen")
     else:

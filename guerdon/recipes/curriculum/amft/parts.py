@@ -93,7 +93,7 @@ class balanced(Learn):
         asked = {int(rows.ask_E[e]): rows.episodes[e].ask for e in rows.episode.tolist()}
         for number, ask in asked.items():
             text = self.solve.of(ask.task)
-            reply = model.recite(ask.shown, text)
+            reply = model.teacher_force(ask.shown, text)
             model.meter.tokens += len(reply.actions)
             segment = Segment(self.role, ask.shown, reply.context, reply.actions, reply.logp, text, sampling=Sampling())
             episodes.append(Episode(ask, (segment,), play.step, number))

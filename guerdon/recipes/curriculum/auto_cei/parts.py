@@ -119,7 +119,7 @@ class retold(FieldColumns):
             e = int(batch.episode[batch.leaf[k]])
             (tried,) = episodes[e].segments
             text = self.instead(tried.text)
-            reply = play.models[episodes[e].ask.seated(play.seats)[tried.role]].recite(tried.view, text)
+            reply = play.models[episodes[e].ask.seated(play.seats)[tried.role]].teacher_force(tried.view, text)
             given = _in_common(tried.actions, reply.actions) if self.only_end else 0
             retold_segment = tried.but(
                 context=reply.context, actions=reply.actions, logp=reply.logp, text=text, given=given, end=reply.end

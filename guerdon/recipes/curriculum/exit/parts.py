@@ -19,7 +19,7 @@ from guerdon.core.part import knob, live, part, state
 from guerdon.core.placeholders import check_template
 from guerdon.core.play import Play, Seats, seats_alone
 from guerdon.core.task import Ask, Task
-from guerdon.curricula.laps import Laps
+from guerdon.curricula.epochs import EpochSampler
 
 HISTORY, DEPTH = (
     "history",
@@ -57,7 +57,7 @@ class histories:
     drawn: int = state(default=0)  # problems of the source so far
     asked: int = state(default=0)  # asks of both kinds so far
     buffer: dict[str, dict[str, Any]] = state(factory=dict)
-    laps: Laps | None = live()
+    laps: EpochSampler | None = live()
 
     longest: ClassVar[int] = 1000  # characters of an attempt, so that the state stays small
 
@@ -93,7 +93,7 @@ class histories:
 
     def _fresh(self, number: int, play: Play) -> Ask:
         if self.laps is None or self.laps.source is not self.task:
-            self.laps = Laps(self.task)
+            self.laps = EpochSampler(self.task)
         return Ask(self.laps.task(self.drawn + number, play.seed), self.tries, note={DEPTH: 0})
 
     def observe(self, batch: Batch, play: Play) -> None:

@@ -19,7 +19,7 @@ from guerdon.core.extra_play import check_scores, play_scored
 from guerdon.core.part import knob, label, live, part, state
 from guerdon.core.play import Play
 from guerdon.core.task import Ask, Split, Task, kinds_of
-from guerdon.curricula.laps import APART, Laps
+from guerdon.curricula.epochs import APART, EpochSampler
 from guerdon.curricula.success_records import rates
 
 NEW = "new"  # note of an ask: its problem was made for a weakness
@@ -58,7 +58,7 @@ class weakness:
     drawn: int = state(default=0)  # problems of this phase so far
     seen: dict[str, list[float]] = state(factory=dict)  # task key: its rates in the first phase, visit by visit
     made: list[dict[str, Any]] | None = state(default=None)  # the new problems; None in the first phase
-    laps: Laps | None = live()
+    laps: EpochSampler | None = live()
 
     def __post_init__(self) -> None:
         check_scores(self.scores, label(self))
@@ -75,7 +75,7 @@ class weakness:
             self.made = self._synthesise(play)
             self.drawn, self.laps = 0, None
         if self.laps is None:
-            self.laps = Laps(_these(self._set() + [Task(**kept) for kept in self.made or []]))
+            self.laps = EpochSampler(_these(self._set() + [Task(**kept) for kept in self.made or []]))
         tasks = [self.laps.task(self.drawn + i, play.seed) for i in range(n)]
         self.drawn += n
         new = {Task(**kept).key for kept in self.made or []}

@@ -43,11 +43,11 @@ class told_twice:
 
     @seats_alone
     async def play(self, ask: Ask, seats: Seats) -> Episode:
-        told = [seats["policy"].recite(ask.shown, text, fresh=True).text for text in ask.note["say"]]
+        told = [seats["policy"].teacher_force(ask.shown, text, fresh=True).text for text in ask.note["say"]]
         for _ in range(self.tries):  # one after the other, so that their order is always the same
             told.append((await seats["policy"].act(ask.shown, fresh=True)).text)
         for text in told:
-            seats[SECOND].recite(ask.shown, backwards(text) if self.order == "backward" else text, fresh=True)
+            seats[SECOND].teacher_force(ask.shown, backwards(text) if self.order == "backward" else text, fresh=True)
         return seats.episode()
 
 

@@ -1,6 +1,6 @@
 """Fin-PRM's own part: labels of steps and of whole solutions from what is known of a domain.
 
-Leaves out: where the sources come from (`line_labels`, `lines_played_on`, `verified`).
+Leaves out: where the sources come from (`line_labels`, `monte_carlo_labels`, `verified`).
 """
 
 from __future__ import annotations

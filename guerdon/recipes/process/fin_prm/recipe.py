@@ -19,7 +19,7 @@ from guerdon.core.recipe import Claim, Recipe, Study, recipe
 from guerdon.core.task import Sampling
 from guerdon.recipes.process.fin_prm.parts import known_labels
 from guerdon.recipes.process.scored_uses import scorer_exams, scorer_of_tries, taught_at_both, used
-from guerdon.rewards.stage.rollout_labels import lines_played_on
+from guerdon.rewards.stage.rollout_labels import monte_carlo_labels
 from guerdon.rewards.stage.score_stages import verified
 from guerdon.rewards.stage.step_truth import line_labels
 from guerdon.tasks.stepwise import by_steps
@@ -63,7 +63,7 @@ def fin_prm(
 ) -> Recipe | Study:
     """A scorer of steps and whole solutions from a domain's own knowledge. Examined by its choice among tries."""
     domain, how = by_steps(load(taught_on) if taught_on else task), Sampling(temperature, max_tokens)
-    played_on = lines_played_on(verified(domain), rollouts, soft=True, gives_to="importance")
+    played_on = monte_carlo_labels(verified(domain), rollouts, soft=True, gives_to="importance")
     labels = [line_labels(domain, "accuracy"), played_on, known_labels(domain, coverage=coverage)]
     loss = taught_at_both("logistic", whole)
     teach = scorer_of_tries(domain, model, labels, loss, how, prompts=prompts, tries=tries, lr=lr, steps=steps)

@@ -114,7 +114,7 @@ class salvage(FieldColumns):
             if text is None:
                 continue
             model = play.models[old.ask.seated(play.seats)[said.role]]
-            reply = model.recite(said.view, text)
+            reply = model.teacher_force(said.view, text)
             same = _common(said.actions[: ends[-1] + 1 if ends else 0], reply.actions)
             model.meter.tokens += len(reply.actions) - same
             new = Segment(said.role, said.view, reply.context, reply.actions, reply.logp, text, sampling=said.sampling)

@@ -13,11 +13,11 @@ from typing import Any, Literal
 
 import torch
 
-from guerdon.core.along import Along
 from guerdon.core.batch import Batch, Pairs
 from guerdon.core.pack import pack
 from guerdon.core.part import knob, part
 from guerdon.core.play import Play
+from guerdon.core.step_reductions import Reduction
 from guerdon.core.task import Ask
 from guerdon.envs.contrasting import side_by_side
 from guerdon.envs.simple import single_turn
@@ -136,7 +136,7 @@ class told_to:
 
     model: str = "srm"
     sees: Sees = "full"
-    along: Along = "last"
+    reduce_steps: Reduction = knob(default="last", was="along")
 
     async def steps(self, tree: LineTree, lines: Sequence[TreeLine]) -> list[float]:
         return await self.texts(tree, [line.text for line in lines])

@@ -1,4 +1,4 @@
-"""One number from those of the steps along a way: what rewards in steps and searches over steps both offer."""
+"""Reductions of step scores to one number, for step rewards and for searches over steps."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from typing import Literal
 
 from torch import Tensor
 
-Along = Literal["min", "last", "mean", "sum", "product"]
+Reduction = Literal["min", "last", "mean", "sum", "product"]
 
-HOW: dict[str, Callable[[Tensor], float]] = {
+REDUCTIONS: dict[str, Callable[[Tensor], float]] = {
     "min": lambda s: float(s.min()),
     "last": lambda s: float(s[-1]),
     "mean": lambda s: float(s.mean()),

@@ -23,7 +23,7 @@ STEPS = "steps"
 OF_PROBLEMS = ("task", "check")
 
 
-def once_more(folder: RunFolder, now: TrainRequest, trust: bool) -> tuple[TrainRequest, Origin]:
+def rerun(folder: RunFolder, now: TrainRequest, trust: bool) -> tuple[TrainRequest, Origin]:
     """The request of an earlier run with what is said now in its place; and where it comes from, with what changed."""
     config = folder.read_config()
     if not config["plain"]:

@@ -15,8 +15,8 @@ from guerdon.core.seeds import derive
 from guerdon.core.task import Ask, Task
 
 
-@part
-class recitals:
+@part(was="recitals")
+class dataset_rows:
     """The tasks of a source that brings what is said to them (`meta["say"]`), lap after lap, each lap in an order of its own.
 
     Tasks of one prompt come one after the other, so that they meet in an update: a reward model that sees the pairs of a
@@ -24,7 +24,7 @@ class recitals:
 
     >>> import guerdon as gd
     >>> rows = [{"prompt": f"{n}+1=", "chosen": str(n + 1), "rejected": str(n)} for n in range(4)]
-    >>> asks = gd.curricula.recitals(gd.tasks.preferences(rows, held_out=0.25))
+    >>> asks = gd.curricula.dataset_rows(gd.tasks.preferences(rows, held_out=0.25))
     >>> [ask.note["say"] for ask in asks.exam_asks(8, 1, None)]
     [['4', '3']]
     """
@@ -36,9 +36,7 @@ class recitals:
 
     def __post_init__(self) -> None:
         if not hasattr(self.task, "together"):
-            raise UserError(
-                f"{self.task!r} does not bring answers to recite: give preferences(FILE) or contrasts(task)"
-            )
+            raise UserError(f"{self.task!r} has no stored answers: give preferences(FILE) or contrasts(task)")
 
     def draw(self, n: int, play: Play) -> list[Ask]:
         size = self.task.size("train")

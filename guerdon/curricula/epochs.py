@@ -20,7 +20,7 @@ class Problems(Protocol):
     def get(self, split: Split, index: int) -> Task: ...
 
 
-class Laps:
+class EpochSampler:
     """Number `index` of a run's problems. An endless source is read from a place that the seed chooses (seed 0: the first);
     a finite one over and over, shuffled anew for each lap. Nothing here is state: the same numbers give the same problem."""
 

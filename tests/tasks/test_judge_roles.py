@@ -10,7 +10,7 @@ from scheduling import little_and_much, mostly_slow
 from guerdon.core.errors import UserError
 from guerdon.core.task import Task
 from guerdon.tasks import load
-from guerdon.tasks.judging import closer_roles as closer
+from guerdon.tasks.judging import judge_roles as closer
 from guerdon.tasks.judging.problem_rewrites import is_rewrite, rewritten
 from guerdon.tasks.judging.rubric_criteria import criteria_for, holds, varied
 from guerdon.tasks.role_tasks import in_role
@@ -177,7 +177,7 @@ def wrong_replies(role: str, task: Task) -> list[str]:
     return [f"= {task.meta['problem']}", f"{task.answer} 1", task.prompt, f"= x{task.answer}"]
 
 
-@pytest.mark.parametrize("role", closer.CLOSER_ROLES)
+@pytest.mark.parametrize("role", closer.JUDGE_ROLES)
 @pytest.mark.parametrize("name", mostly_slow(NAMES, "countdown", "chain", "trace", "lists"))
 @little_and_much("problems", 2, 10)
 def test_the_true_reply_is_right_and_others_are_not(name, role, problems):

@@ -16,11 +16,11 @@ from guerdon.envs.simple import single_turn
 from guerdon.envs.world_turns import Shows
 
 
-def home_of(source: Any) -> Env | None:
+def default_env(source: Any) -> Env | None:
     """The environment that a source's problems are at home in; None where an answer is all they want.
 
     >>> import guerdon as gd
-    >>> gd.envs.home_of(gd.tasks.load("chain:2")) is None
+    >>> gd.envs.default_env(gd.tasks.load("chain:2")) is None
     True
     """
     own: Env | None = getattr(source, "home", None)
@@ -29,7 +29,7 @@ def home_of(source: Any) -> Env | None:
     kinds = source.kinds()
     if len(kinds) < 2:  # rows of one kind tell of themselves
         return getattr(next(iter(kinds.values()), None), "home", None)
-    homes = {kind: home_of(each) for kind, each in kinds.items()}
+    homes = {kind: default_env(each) for kind, each in kinds.items()}
     return by_kind({kind: home or single_turn() for kind, home in homes.items()}) if any(homes.values()) else None
 
 
@@ -38,7 +38,7 @@ class by_kind:
     """Problems of several kinds, each played in an environment of its own; the roles are those of all of them.
 
     >>> import guerdon as gd
-    >>> gd.envs.by_kind({"chain:2": gd.envs.single_turn(), "chain:3": gd.envs.recital()}).roles
+    >>> gd.envs.by_kind({"chain:2": gd.envs.single_turn(), "chain:3": gd.envs.dataset_env()}).roles
     ('policy',)
     """
 
@@ -99,5 +99,5 @@ class demonstrated:
 
 def _showing(env: Any) -> Any:
     if not isinstance(env, Shows):
-        raise UserError(f"{label(env)} cannot show how it is done: give it `async def demonstrate(self, ask, seats)`")
+        raise UserError(f"{label(env)} has no demonstrations: give it `async def demonstrate(self, ask, seats)`")
     return env

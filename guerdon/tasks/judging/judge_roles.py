@@ -166,7 +166,7 @@ def rewrite(family: Family, task: Task, draw: random.Random) -> Turns:
     return [(rewrite_view(task.prompt, level), ANSWER + rewritten(family, task, level, draw))]
 
 
-CLOSER_ROLES: dict[str, Callable[[Family, Task, random.Random], Turns]] = {
+JUDGE_ROLES: dict[str, Callable[[Family, Task, random.Random], Turns]] = {
     "critique": critique,
     "reasons": reasons,
     "rubric": rubric,

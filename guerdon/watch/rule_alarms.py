@@ -22,7 +22,7 @@ SHOWN = 600  # characters of what was asked, and of what was said
 
 
 @dataclass(frozen=True)
-class Sighting:
+class RuleAlarm:
     """That a rule holds now: what it is `about` (a column, a part, a metric), how bad, what happened and what to do."""
 
     severity: Severity
@@ -103,8 +103,8 @@ class Scene:
 class Rule(Protocol):
     """One thing to watch for. A rule is a part: its knobs are its thresholds."""
 
-    def __call__(self, past: Past) -> list[Sighting]:
+    def __call__(self, past: Past) -> list[RuleAlarm]:
         """What it finds in the steps so far; nothing, most of the time."""
 
-    def clearest(self, scene: Scene, finding: Sighting) -> Tensor:
+    def clearest(self, scene: Scene, finding: RuleAlarm) -> Tensor:
         """[K] how clearly each track of the step shows it, NaN for not at all."""
