@@ -10,8 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from guerdon.audits.contamination.separation import auc
-from guerdon.exams.statistics import interval
+from guerdon.core.statistics import auc, interval
 from guerdon.rewards.check.asking_twice import Asked
 from guerdon.rewards.check.check_tables import RIGHT, gold_of, wrong_of
 from guerdon.rewards.check.reward_report import SAME, CheckedSample
@@ -87,11 +86,7 @@ def told_apart(asked: Asked) -> dict[str, float]:
     for sample, value in zip(asked.samples, asked.values, strict=True):
         if value == value:
             groups.setdefault(sample.group, ([], []))[sample.kind not in RIGHT].append(value)
-    each = [
-        auc([*right, *wrong], [True] * len(right) + [False] * len(wrong))
-        for right, wrong in groups.values()
-        if right and wrong
-    ]
+    each = [auc(right, wrong) for right, wrong in groups.values() if right and wrong]
     mean, low, high = interval(each)
     return {"auc": mean, "low": low, "high": high, "problems": len(each)}
 

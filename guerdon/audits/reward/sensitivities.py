@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from guerdon.exams.statistics import t_interval
+from guerdon.core.statistics import t_interval
 from guerdon.rewards.check.asking_twice import Asked, ask
 from guerdon.rewards.check.check_tables import gold_of, wrong_of
 from guerdon.rewards.check.gold_answers import WHY, Posed

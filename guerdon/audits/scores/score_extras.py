@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from guerdon.audits.scores.protocol_list import Array, Ledger, Means, ScoredPair, ScoredTry
-from guerdon.audits.scores.resampling import correlation, ranks_of, weighted_means
+from guerdon.core.statistics import weighted_means, weighted_pearson, weighted_ranks
 
 BINS = 10
 FEWEST = 3  # answers to a problem, from where on there is something to choose
@@ -81,10 +81,12 @@ def _length(tries: Sequence[ScoredTry], number: dict[str, int]) -> Statistic:
     def statistic(weights: Array) -> Means:
         each = weights[:, problem]
         return {
-            "length/Pearson": correlation(each, score, length),
-            "length/Spearman": correlation(each, ranks_of(each, score), ranks_of(each, length)),
-            "length/Pearson within problems": correlation(each, inner[0], inner[1]),
-            "length/Spearman within problems": correlation(each, ranks_of(each, inner[0]), ranks_of(each, inner[1])),
+            "length/Pearson": weighted_pearson(each, score, length),
+            "length/Spearman": weighted_pearson(each, weighted_ranks(each, score), weighted_ranks(each, length)),
+            "length/Pearson within problems": weighted_pearson(each, inner[0], inner[1]),
+            "length/Spearman within problems": weighted_pearson(
+                each, weighted_ranks(each, inner[0]), weighted_ranks(each, inner[1])
+            ),
         }
 
     return statistic

@@ -17,13 +17,13 @@ from guerdon.audits.scores import (  # noqa: F401  each puts its protocols on th
     style_grid,
 )
 from guerdon.audits.scores.protocol_list import PROTOCOLS, Array, Ledger, Means, ScoreProtocol, ScoreSettings
-from guerdon.audits.scores.resampling import Interval, weighted_means, with_intervals
 from guerdon.audits.scores.rows_by_reward import scored_by
 from guerdon.audits.scores.score_extras import extras
 from guerdon.audits.scores.score_report import ScoreMeasure, ScoreReport
 from guerdon.audits.scores.score_rows import read_scores
 from guerdon.core.arguments import check_arguments
 from guerdon.core.errors import UserError, unknown
+from guerdon.core.statistics import Interval, bootstrap_intervals, weighted_means
 
 NO_SHARES = ("calibration", "length")  # extras that are plain numbers
 
@@ -110,7 +110,7 @@ def measures_of(ledger: Ledger, problems: Sequence[str], draws: int, seed: int) 
             result |= other(weights)
         return result
 
-    intervals = with_intervals(statistic, [stratum[name] for name in problems], draws, seed)
+    intervals = bootstrap_intervals(statistic, [stratum[name] for name in problems], draws, seed, "scores")
     counts = {name: int((~np.isnan(values[:, at])).sum()) for at, name in enumerate(names)} | other_counts
     return [
         ScoreMeasure(name, of.value, of.low, of.high, _count(name, counts), _is_share(name, ledger.plain))

@@ -15,6 +15,7 @@ import numpy as np
 from guerdon.core.arrays import loads
 from guerdon.core.column import Reason
 from guerdon.core.errors import UserError
+from guerdon.core.statistics import auc
 from guerdon.core.task import Task
 from guerdon.data.data_rows import DataRow, Records
 from guerdon.data.opening import open_records
@@ -103,29 +104,17 @@ def hold_to_labels(
     paid, unpaid = _at_odds(asked, by, line)
     broken = [n for n, reason in enumerate(asked.whole.reason.tolist()) if reason >= Reason.FAILED]
     scored = sum(map(len, by.values()))
+    area = auc(by["right"], [*by["wrong"], *by["hack"]])
     numbers = {
         "labels": len(samples),
         "scored": scored,
         "agree": scored - len(paid) - len(unpaid) if line is not None else 0,
         "wrong_paid": len(paid),
         "right_unpaid": len(unpaid),
-        "auc": auc(by["right"], [*by["wrong"], *by["hack"]]),
+        "auc": area if area == area else None,
         "kinds": [_row(kind, values, samples) for kind, values in by.items() if any(s.kind == kind for s in samples)],
     }
     return numbers, [*_broken(asked, broken), *_findings(asked, by, paid, unpaid, line)]
-
-
-def auc(right: Sequence[float], others: Sequence[float]) -> float | None:
-    """How often one of the first is above one of the others, a tie being half; None where there is no pair.
-
-    >>> from guerdon.rewards.check.labelled_answers import auc
-    >>> auc([3.0, 1.0], [2.0, 1.0])  # above in two pairs, level in one of four
-    0.625
-    """
-    if not right or not others:
-        return None
-    below, up_to = (np.searchsorted(np.sort(others), right, side) for side in ("left", "right"))
-    return float((below + up_to).sum() / (2 * len(right) * len(others)))
 
 
 def _line(by: Mapping[str, Sequence[float]]) -> float | None:
