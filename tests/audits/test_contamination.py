@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from guerdon.audits.contamination import detectors
-from guerdon.audits.contamination.contamination_probe import ProbedProblem, probe_contamination, report_of
-from guerdon.audits.contamination.separation import separation
+from guerdon.audits.contamination.probe import ProbedProblem, probe_contamination, report_of, separation
 from guerdon.core.errors import UserError
 from guerdon.core.task import Task
 from guerdon.loop.build import find_model, find_task

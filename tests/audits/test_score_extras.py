@@ -10,9 +10,8 @@ import scipy.stats
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from guerdon.audits.scores.protocol_list import Ledger, ScoredPair
-from guerdon.audits.scores.score_extras import best_of, extras, sureness
-from guerdon.audits.scores.scores_audit import audit_scores
+from guerdon.audits.scores.rows import Ledger, ScoredPair
+from guerdon.audits.scores.scoring import audit_scores, best_of, extras, sureness
 
 
 @given(st.lists(st.tuples(st.integers(0, 3), st.booleans()), min_size=3, max_size=7), st.integers(1, 3))
