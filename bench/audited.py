@@ -19,6 +19,7 @@ from statistics import fmean
 from typing import Any, NamedTuple
 
 import guerdon as gd
+from guerdon.audits.probes.gold import FORMS, in_form
 from guerdon.core.seeds import derive
 from guerdon.core.task import TaskSource, truth_of
 from guerdon.engine.player import Player
@@ -26,7 +27,6 @@ from guerdon.envs.default_envs import default_env, demonstrated
 from guerdon.envs.simple import single_turn
 from guerdon.loop.build import find_task
 from guerdon.rewards.asking.samples import fields_of
-from guerdon.rewards.check.gold_answers import FORMS, in_form
 
 ROOT = Path(__file__).resolve().parent.parent
 CORPORA = (("tests/audits", "audit_corpus*.py"), ("tests/rewards", "check_corpus*.py"))

@@ -33,20 +33,20 @@ from guerdon.store.whole_files import write_readable_json, write_text
 Record = dict[str, Any]
 RECORDS = "records.jsonl"
 PLAIN = "plain"
-AUDITS = ("guerdon/loop/checking.py", "guerdon/rewards/check", "guerdon/audits")  # code whose change asks anew
+AUDITS = ("guerdon/audits/check.py", "guerdon/rewards/check", "guerdon/audits")  # code whose change asks anew
 
 
 # --- who audits -----------------------------------------------------------------------------------------------------
 
 
 def _check(entry: Audited) -> Any:
-    from guerdon.loop.checking import check_reward
+    from guerdon.audits.check import check_reward
 
     return check_reward(entry.reward, entry.source(), progress=False)
 
 
 def _audit(entry: Audited) -> Any:
-    from guerdon.audits.reward.auditing import audit  # type: ignore[import-not-found, unused-ignore]
+    from guerdon.audits.auditing import audit  # type: ignore[import-not-found, unused-ignore]
 
     return audit(entry.reward, task=entry.source())
 

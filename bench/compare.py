@@ -19,7 +19,7 @@ from typing import Any
 from bench import compare_steps
 from bench.compare_figures import draw
 from guerdon.core.recipe import Claim
-from guerdon.exams.statistics import t_interval
+from guerdon.core.statistics import t_interval
 from guerdon.loop.proof.arms import Arm, make_arm
 from guerdon.loop.proof.jobs import RunJob
 from guerdon.loop.proof.known import Known

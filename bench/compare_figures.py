@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from guerdon.exams.statistics import t_interval
+from guerdon.core.statistics import t_interval
 from guerdon.store.evidence_figure import BAD, FAINT, GOOD, INK, PALETTE, ArmCurve, curves, path, px, svg, text
 from guerdon.store.svg import Svg, el, scale
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from bench.compare_figures import differences
 from guerdon.core.recipe import Claim
-from guerdon.exams.statistics import t_interval
+from guerdon.core.statistics import t_interval
 from guerdon.recipes.process.process_claims import PRM, STEPS
 from guerdon.store.evidence_figure import svg, text
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from statistics import fmean
 from typing import Any
 
-from guerdon.exams.statistics import t_interval
+from guerdon.core.statistics import t_interval
 from guerdon.loop.proof.testability import HIGHEST, LOWEST
 from guerdon.loop.proof.verdict import compare_values
 from guerdon.store.evidence_figure import FAINT, GOOD, INK, path, px, svg, text

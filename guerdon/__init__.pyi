@@ -15,7 +15,8 @@ from guerdon import rewards as rewards
 from guerdon import search as search
 from guerdon import select as select
 from guerdon import tasks as tasks
-from guerdon.audits.reward.auditing import audit as audit
+from guerdon.audits.auditing import audit as audit
+from guerdon.audits.check import check_reward as check_reward
 from guerdon.bridges.remote_reward import remote as remote
 from guerdon.core.batch import Batch as Batch
 from guerdon.core.batch import Pairs as Pairs
@@ -69,7 +70,6 @@ from guerdon.judges.rubrics import rubric as rubric
 from guerdon.loop.api import best_of as best_of
 from guerdon.loop.api import evaluate as evaluate
 from guerdon.loop.api import train as train
-from guerdon.loop.checking import check_reward as check_reward
 from guerdon.loop.compare.comparison import compare as compare
 from guerdon.loop.env_contract import check_env as check_env
 from guerdon.loop.exporting import export as export

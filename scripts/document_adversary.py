@@ -17,8 +17,8 @@ from typing import NamedTuple
 
 from document_check import Entry, document, entries
 
-from guerdon.audits.adversary.attack_report import AttackReport
-from guerdon.audits.adversary.attacking import attack
+from guerdon.audits.adversary.attack import attack
+from guerdon.audits.adversary.hacks import AttackReport
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "adversary.md"

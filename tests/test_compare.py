@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import guerdon as gd
 from guerdon.exams.tried_problems import TriedProblem, packed, unpacked
-from guerdon.loop.compare.differences import ArmRate, bootstrap, is_share, newcombe, welch
+from guerdon.loop.compare.differences import is_share
 from guerdon.loop.compare.run_arms import RunRead, read_arms
 from guerdon.loop.compare.words import in_words
 
@@ -71,32 +71,6 @@ def test_what_is_not_of_our_writing_is_no_problem_list(broken):
 
 
 # --- statistics -------------------------------------------------------------------------------------------------------
-
-
-def test_the_bootstrap_by_hand():
-    # of two problems the mean of two draws is 0, 1/2 or 1, one time in four, in two and in four
-    assert bootstrap([[0.0, 1.0]]) == (0.5, 0.0, 1.0)
-    # of 100 problems it is close to the normal interval of the mean
-    value, low, high = bootstrap([[1.0] * 30 + [0.0] * 70])
-    error = math.sqrt(0.3 * 0.7 / 100)
-    assert value == 0.3 and abs(low - (0.3 - 1.96 * error)) < 0.011 and abs(high - (0.3 + 1.96 * error)) < 0.011
-    # groups weigh the same, however many problems they have
-    assert bootstrap([[1.0] * 9, [0.0, 0.0, 0.0]])[0] == 0.5
-    # all alike: 3 in 30 might be otherwise
-    assert bootstrap([[1.0] * 30]) == (1.0, pytest.approx(0.8), 1.0)
-
-
-def test_two_rates_and_two_means_by_hand():
-    a, b = ArmRate(0.6, 0.5, 0.7, 1), ArmRate(0.4, 0.25, 0.55, 1)
-    assert newcombe(a, b) == pytest.approx((0.2, 0.2 - math.sqrt(0.0325), 0.2 + math.sqrt(0.0325)))
-    # variances 1 and 4 of three each: error sqrt(5/3), 2.94 degrees rounded down to 2, of which t is 4.3027
-    value, low, high = welch([1.0, 2.0, 3.0], [2.0, 4.0, 6.0])
-    half = 4.302653 * math.sqrt(5 / 3)
-    assert (value, low, high) == pytest.approx((-2.0, -2.0 - half, -2.0 + half), rel=1e-6)
-    assert welch([1.0, 1.0], [0.5, 0.5]) == (0.5, 0.5, 0.5)
-
-
-# --- runs -------------------------------------------------------------------------------------------------------------
 
 
 def test_two_runs_are_compared_problem_by_problem(runs):

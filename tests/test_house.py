@@ -44,7 +44,7 @@ MAY_IMPORT = {
     "engine": {"core", "models"},
     "store": {"core"},
     "judges": {"core", "rewards", "models", "engine", "tasks", "store", "network"},
-    "watch": {"core", "store", "exams"},  # exams: for Student's t
+    "watch": {"core", "store"},
     "loop": {
         "watch",
         "core",

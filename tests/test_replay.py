@@ -14,7 +14,6 @@ from command_line import Cli, command_line, refused
 
 import guerdon as gd
 from guerdon.credit.group_relative import centre
-from guerdon.loop.replaying import pearson, ranks
 from guerdon.models.tables import tabular
 from guerdon.recipes.curriculum.dr_saf.parts import spare_correct
 from guerdon.recipes.house.grpo import grpo
@@ -227,14 +226,6 @@ def test_what_cannot_be_replayed_is_refused_in_a_line(trained: Cli) -> None:
     refused(replayed("bare", "--reward", "formulas.py:right"), "stores no rollouts", "--rollouts-every 1")
     trained("train", "mine.py:twice", "--task", "parity", "--model", "tabular", "--out", "study")
     refused(replayed("study", "--reward", "formulas.py:right"), "is a study")
-
-
-def test_correlations_by_hand() -> None:
-    x = np.array([1.0, 2.0, 3.0, 10.0])
-    assert pearson(x, x**3) < 1.0 and pearson(ranks(x), ranks(x**3)) == pytest.approx(1.0)
-    assert ranks(np.array([5.0, 1.0, 5.0, 7.0])).tolist() == [2.5, 1.0, 2.5, 4.0]
-    assert pearson(x, -x) == pytest.approx(-1.0)
-    assert math.isnan(pearson(x, np.ones(4))) and math.isnan(pearson(x[:1], x[:1]))
 
 
 @pytest.mark.slow

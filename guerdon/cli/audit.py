@@ -76,7 +76,7 @@ def audit_reward_verb(
     told from wrong, what length, form, place and style do to a score, whether partial credit is in order, whether it wavers,
     how long a call takes. The exit code is 1 when something severe was found.
     """
-    from guerdon.audits.reward.auditing import audit
+    from guerdon.audits.auditing import audit
 
     if task is None and rows is None:
         raise UserError("audit a reward on what? give --task NAME or --data FILE")

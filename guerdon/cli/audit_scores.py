@@ -49,7 +49,7 @@ def audit_scores_verb(
     correlation with length, what best of N gains. Scores that are missing are counted, never guessed. With --reward rows that
     have texts and no scores are scored first. Without FILE the protocols are listed.
     """
-    from guerdon.audits.scores.scores_audit import audit_scores, find_protocol, score_protocols
+    from guerdon.audits.scores.scoring import audit_scores, find_protocol, score_protocols
 
     output = Output(as_json)
     if file is None:

@@ -38,7 +38,7 @@ def check(
     is 1. With --model its own tries are judged too. With --labels it is held against what people called right, wrong or a hack,
     and needs no task.
     """
-    from guerdon.loop.checking import check_reward
+    from guerdon.audits.check import check_reward
 
     if task is None and rows is None and labels is None:
         raise UserError("check a reward on what? give --task NAME, --data FILE or --labels FILE")

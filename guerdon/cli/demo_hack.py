@@ -15,7 +15,7 @@ from guerdon.cli.train import TakenAtOnce
 from guerdon.core.errors import RunStopped
 
 if TYPE_CHECKING:
-    from guerdon.audits.reward.audit_report import AuditReport
+    from guerdon.audits.report import AuditReport
     from guerdon.loop.trained import Trained
     from guerdon.rewards.formula.reward import Reward
     from guerdon.store.event_types import Alarmed
@@ -44,7 +44,7 @@ def hackable(source: Any) -> Reward:
 def demo_hack(output: Output, steps: int, seed: int, out: str | None) -> int:
     """Train on it, tell what the watch found, then what an audit beforehand would have."""
     from guerdon import tasks
-    from guerdon.audits.reward.auditing import audit
+    from guerdon.audits.auditing import audit
     from guerdon.cli.progress import Watch
     from guerdon.loop import api
     from guerdon.loop.record import Options

@@ -1,5 +1,7 @@
 """What is asked of a run's models on held-out things, and what is measured of it."""
 
+from guerdon.core.statistics import interval as interval
+from guerdon.core.statistics import pass_at_k as pass_at_k
 from guerdon.exams.answer_costs import tokens_spent as tokens_spent
 from guerdon.exams.best_of_n import best_of as best_of
 from guerdon.exams.exam import Exam as Exam
@@ -16,7 +18,5 @@ from guerdon.exams.rewards_given import mean_reward as mean_reward
 from guerdon.exams.scorers import calibration as calibration
 from guerdon.exams.scorers import first_error as first_error
 from guerdon.exams.scorers import pair_accuracy as pair_accuracy
-from guerdon.exams.statistics import interval as interval
-from guerdon.exams.statistics import pass_at_k as pass_at_k
 from guerdon.exams.step_judging import judged_steps as judged_steps
 from guerdon.exams.step_judging import sound as sound

@@ -9,9 +9,9 @@ from typing import Any, Literal
 
 from guerdon.core.errors import UserError
 from guerdon.core.part import knob, part
+from guerdon.core.statistics import Z95, even_mean, pass_at_k
 from guerdon.exams.exam import TRUTH, Sitting
 from guerdon.exams.solved_problems import written
-from guerdon.exams.statistics import Z95, even_mean, pass_at_k
 from guerdon.exams.tries import checked, powers, rights, texts, with_interval
 from guerdon.rewards.text.extracting import vote
 

@@ -11,8 +11,8 @@ from statistics import fmean, stdev
 from typing import Any
 
 from guerdon.core.part import part
+from guerdon.core.statistics import Z95
 from guerdon.exams.exam import Sitting
-from guerdon.exams.statistics import Z95
 from guerdon.rewards.formula.reward import as_reward
 from guerdon.rewards.stage.score_stages import score
 

@@ -14,8 +14,9 @@ import torch
 from guerdon.core.errors import UserError
 from guerdon.core.field_columns import ColumnField, FieldColumns
 from guerdon.core.part import part
+from guerdon.core.statistics import brier, calibration_error
 from guerdon.exams.exam import TRUTH, Sitting
-from guerdon.exams.measures import CERTAIN, brier, calibration_error, first_error_scores, first_wrong
+from guerdon.exams.measures import CERTAIN, first_error_scores, first_wrong
 from guerdon.rewards.formula.reward import as_reward
 from guerdon.rewards.stage.labels_in_rows import labelled_solutions
 from guerdon.rewards.stage.score_stages import score

@@ -17,9 +17,9 @@ import torch
 
 from guerdon.core.errors import UserError
 from guerdon.core.part import knob, part
+from guerdon.core.statistics import brier, calibration_error, pass_at_k
 from guerdon.exams.exam import TRUTH, Sitting
-from guerdon.exams.measures import brier, calibration_error, first_error_scores
-from guerdon.exams.statistics import pass_at_k
+from guerdon.exams.measures import first_error_scores
 from guerdon.exams.tries import checked, powers, rights, with_interval
 from guerdon.rewards.asking.samples import Samples
 from guerdon.rewards.formula.reward import as_reward

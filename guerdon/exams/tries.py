@@ -6,8 +6,8 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
 from guerdon.core.errors import RunStopped
+from guerdon.core.statistics import Z95, even_mean, interval
 from guerdon.exams.exam import TRUTH, Sitting
-from guerdon.exams.statistics import Z95, even_mean, interval
 
 Asked = list[list[int]]  # of one problem: for each time that it was asked the tracks of the tries that could be checked
 

@@ -25,6 +25,7 @@ from guerdon.core.batch import Batch
 from guerdon.core.column import Column, Reason
 from guerdon.core.errors import UserError, unknown
 from guerdon.core.seeds import seed_globals
+from guerdon.core.statistics import pearson, spearman
 from guerdon.loop import replay_page
 from guerdon.loop.onlooker import counted
 from guerdon.loop.replay_credit import ADVANTAGE, Credit, RecordedPlay, find_credit, track_columns
@@ -291,25 +292,11 @@ def totals_of(seen: StepSeen) -> Row:
         "zero_to_nonzero": int(((was == 0) & (now != 0)).sum()),
         "nonzero_to_zero": int(((was != 0) & (now == 0)).sum()),
         "pearson": pearson(old, new),
-        "spearman": pearson(ranks(old), ranks(new)),
+        "spearman": spearman(old, new),
         "correlated": int(both.sum()),
         "old_mean": _mean(seen.old),
         "new_mean": _mean(seen.new),
     }
-
-
-def pearson(x: Numbers, y: Numbers) -> float:
-    """The correlation of two columns without holes; NaN where one of them does not vary."""
-    if len(x) < 2 or x.min() == x.max() or y.min() == y.max():
-        return math.nan
-    x, y = x - x.mean(), y - y.mean()
-    return float(np.clip((x / np.linalg.norm(x)) @ (y / np.linalg.norm(y)), -1.0, 1.0))
-
-
-def ranks(x: Numbers) -> Numbers:
-    """1, 2, 3 ... from the smallest; equal numbers share the mean of their ranks."""
-    _, place, count = np.unique(x, return_inverse=True, return_counts=True)
-    return (np.cumsum(count) - (count - 1) / 2)[place]
 
 
 def _mean(x: Numbers) -> float:

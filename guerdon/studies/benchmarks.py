@@ -6,8 +6,11 @@ Leaves out: where candidates come from, and choosing among tries (`exams/best_of
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from statistics import fmean
+
+from guerdon.core import statistics
 
 Item = tuple[float, Sequence[float]]  # what was said of the right candidate, and of each of the wrong ones
 
@@ -41,21 +44,11 @@ def mean_reciprocal_rank(items: Sequence[Item], against: int) -> float:
     return fmean(reciprocal_rank(right, wrong[:against]) for right, wrong in items)
 
 
-def ranks(values: Sequence[float]) -> list[float]:
-    """From 1, the lowest, on; equal ones share the mean of their ranks.
-
-    >>> ranks([0.5, 0.1, 0.5])
-    [2.5, 1.0, 2.5]
-    """
-    return [sum(v < x for v in values) + (sum(v == x for v in values) + 1) / 2 for x in values]
-
-
 def spearman(a: Sequence[float], b: Sequence[float]) -> float:
-    """Correlation of ranks; 0 where one of the two says nothing.
+    """Spearman's rank correlation; 0 where one of the two is constant.
 
-    >>> spearman([1.0, 2.0, 3.0], [10.0, 30.0, 20.0])
-    0.5
+    >>> spearman([1.0, 2.0, 3.0], [10.0, 30.0, 20.0]), spearman([1.0, 1.0], [1.0, 2.0])
+    (0.5, 0.0)
     """
-    mine, theirs = ([r - fmean(rs) for r in rs] for rs in (ranks(a), ranks(b)))
-    size = (sum(x * x for x in mine) * sum(y * y for y in theirs)) ** 0.5
-    return sum(x * y for x, y in zip(mine, theirs, strict=True)) / size if size else 0.0
+    r = statistics.spearman(a, b)
+    return 0.0 if math.isnan(r) else r

@@ -13,7 +13,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from guerdon.exams.statistics import mean_and_spread, t_above, t_quantile
+from guerdon.core.statistics import mean_and_spread, t_above, t_quantile
 
 SHORTEST = 12  # steps of the shortest window: two blocks of six
 FEWEST = 3  # values of a block

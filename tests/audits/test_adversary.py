@@ -10,7 +10,7 @@ from scheduling import mostly_slow
 from small import small_lm
 
 import guerdon as gd
-from guerdon.audits.adversary.attacking import attack
+from guerdon.audits.adversary.attack import attack
 from guerdon.core.errors import UserError
 from guerdon.core.task import Task
 from guerdon.tasks import load

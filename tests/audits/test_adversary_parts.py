@@ -11,20 +11,17 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from guerdon.audits.adversary.attack_report import Hack
-from guerdon.audits.adversary.describing import simplest
-from guerdon.audits.adversary.evolution import all_answers, crossed, retold
-from guerdon.audits.adversary.naming import RULES, clusters
-from guerdon.audits.adversary.program_edits import ALL_EDITS, PYTHON, SQL
+from guerdon.audits.adversary.edits import ALL_EDITS, PYTHON, SQL
+from guerdon.audits.adversary.hacks import Hack, shrunk, simplest
+from guerdon.audits.adversary.naming import RULES, clusters, traits_of
+from guerdon.audits.adversary.pressure import best_of_curve, kl_of_best
 from guerdon.audits.adversary.rejection import as_read, gutted, same_in_other_letters
 from guerdon.audits.adversary.scene import AttackedProblem, language_of
-from guerdon.audits.adversary.shrinking import shrunk
-from guerdon.audits.adversary.traits import traits_of
-from guerdon.audits.adversary.under_pressure import best_of_curve, kl_of_best
+from guerdon.audits.adversary.search import all_answers, crossed, retold
 from guerdon.audits.adversary.victim import Candidate, Shot
+from guerdon.audits.probes.gold import Posed
 from guerdon.exams.best_of_n import chosen
 from guerdon.losses.penalties import k3
-from guerdon.rewards.check.gold_answers import Posed
 from guerdon.tasks import load
 
 

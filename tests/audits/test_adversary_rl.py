@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import guerdon as gd
-from guerdon.audits.adversary.attacking import attack
-from guerdon.audits.adversary.under_pressure import kl_from
+from guerdon.audits.adversary.attack import attack
+from guerdon.audits.adversary.pressure import kl_from
 from guerdon.core.episode import Episode, Segment
 from guerdon.core.errors import UserError
 from guerdon.core.pack import pack

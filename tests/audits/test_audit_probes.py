@@ -10,13 +10,13 @@ import pytest
 from scheduling import mostly_slow
 
 import guerdon as gd
-from guerdon.audits.probes import world_moves as moves
-from guerdon.audits.probes.expressions import value_of
-from guerdon.audits.probes.own_patterns import matched_texts
-from guerdon.audits.reward.auditing import audit
-from guerdon.audits.reward.nearly_paid import nearly_paid
-from guerdon.rewards.check.asking_twice import ask
-from guerdon.rewards.check.reward_report import CheckedSample
+from guerdon.audits.asking import ask
+from guerdon.audits.auditing import audit
+from guerdon.audits.faults import nearly_paid
+from guerdon.audits.kinds import CheckedSample
+from guerdon.audits.probes import moves
+from guerdon.audits.probes.own_words import matched_texts
+from guerdon.audits.probes.texts import value_of
 
 QUIZ = [
     {"prompt": f"What is the capital of {land}?", "answer": city}

@@ -6,11 +6,9 @@ import math
 
 import numpy as np
 import pytest
-from sklearn.metrics import roc_auc_score
 
 from guerdon.audits.contamination import detectors
-from guerdon.audits.contamination.contamination_probe import ProbedProblem, probe_contamination, report_of
-from guerdon.audits.contamination.separation import auc, separation
+from guerdon.audits.contamination.probe import ProbedProblem, probe_contamination, report_of, separation
 from guerdon.core.errors import UserError
 from guerdon.core.task import Task
 from guerdon.loop.build import find_model, find_task
@@ -41,23 +39,6 @@ def test_scores_of_one_answer_by_hand():
     assert plus == pytest.approx((math.log(0.25) + entropy[0]) / spread)
     empty = np.zeros(0)
     assert all(math.isnan(f(empty)) for f in (detectors.perplexity, detectors.min_k, detectors.mean_entropy))
-
-
-def test_areas_are_those_of_scikit_learn():
-    draw = np.random.default_rng(0)
-    for _ in range(10):
-        scores, members = draw.integers(0, 6, 50).astype(float), draw.random(50) < 0.4
-        assert auc(scores, members) == pytest.approx(roc_auc_score(members, scores))
-
-
-def test_at_equal_accuracy_only_those_answered_alike_are_compared():
-    """Members are mostly right and right answers score high: within right and within wrong there is nothing to tell."""
-    right = [True] * 4 + [False] + [True] + [False] * 4
-    members = [True] * 5 + [False] * 5
-    scores = [1.0 if each else 0.0 for each in right]
-    assert auc(scores, members) == pytest.approx(0.5 + 0.5 * (16 - 1) / 25)
-    assert auc(scores, members, right) == 0.5
-    assert math.isnan(auc([1.0, 2.0], [True, True]))
 
 
 def test_an_interval_holds_its_area_and_narrows_with_more_problems():

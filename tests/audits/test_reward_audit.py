@@ -11,14 +11,13 @@ from scheduling import mostly_slow
 from scipy import stats
 
 import guerdon as gd
-from guerdon.audits.reward.audit_report import AuditReport
-from guerdon.audits.reward.auditing import audit
-from guerdon.audits.reward.error_rates import error_rates, rate_of, told_apart, whole_rates
-from guerdon.audits.reward.played_probes import played
-from guerdon.audits.reward.the_reward import the_reward
+from guerdon.audits.asking import ask
+from guerdon.audits.auditing import audit, the_reward
+from guerdon.audits.kinds import CheckedSample
+from guerdon.audits.probes.worlds import played
+from guerdon.audits.rates import error_rates, rate_of, told_apart, whole_rates
+from guerdon.audits.report import AuditReport
 from guerdon.core.task import truth_of
-from guerdon.rewards.check.asking_twice import ask
-from guerdon.rewards.check.reward_report import CheckedSample
 
 PLAIN = (
     *("addition:3", "bases:3", "boolean:3", "chain:3", "clock:3", "countdown:3", "counting:3", "equation:3", "grid:3"),

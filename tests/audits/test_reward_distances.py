@@ -8,10 +8,19 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
-from guerdon.audits.distances.canonical import canonical, minimal_form
-from guerdon.audits.distances.finite_mdp import FiniteMDP, random_mdp, redistributed, shaped
-from guerdon.audits.distances.regret import regret, regret_bound, spread, worst_regret
-from guerdon.audits.distances.reward_distances import dard, epic, norm, starc
+from guerdon.audits.distances.mdp import FiniteMDP, random_mdp, redistributed, shaped
+from guerdon.audits.distances.metrics import (
+    canonical,
+    dard,
+    epic,
+    minimal_form,
+    norm,
+    regret,
+    regret_bound,
+    spread,
+    starc,
+    worst_regret,
+)
 from guerdon.core.errors import UserError
 
 SWITCH = FiniteMDP(np.array([[[1, 0], [0, 1]], [[0, 1], [1, 0]]]), gamma=0.9)  # stay, or go to the other state

@@ -5,9 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from guerdon.audits.distances.finite_mdp import random_mdp, shaped
-from guerdon.audits.distances.reward_distances import dard, epic, starc
-from guerdon.audits.distances.sampled_rewards import Coverage, dard_sampled, epic_sampled, starc_sampled
+from guerdon.audits.distances.mdp import random_mdp, shaped
+from guerdon.audits.distances.metrics import Coverage, dard, dard_sampled, epic, epic_sampled, starc, starc_sampled
 from guerdon.core.errors import UserError
 
 DRAW = np.random.default_rng(0)

@@ -1,4 +1,4 @@
-"""Intervals and extras against scipy and brute force."""
+"""Extras against scipy and brute force."""
 
 from __future__ import annotations
 
@@ -10,29 +10,8 @@ import scipy.stats
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from guerdon.audits.scores.protocol_list import Ledger, ScoredPair
-from guerdon.audits.scores.resampling import correlation, ranks_of, weighted_means, weights_of, with_intervals
-from guerdon.audits.scores.score_extras import best_of, extras, sureness
-from guerdon.audits.scores.scores_audit import audit_scores
-
-NUMBERS = st.lists(st.tuples(st.integers(0, 4), st.integers(0, 4), st.integers(0, 3)), min_size=3, max_size=12)
-
-
-@given(NUMBERS)
-@settings(max_examples=60, deadline=None)
-def test_weighted_correlations_are_those_of_a_file_with_repeated_rows(rows):
-    x, y, weight = (np.array(column, float) for column in zip(*rows, strict=True))
-    many = weight.astype(int)
-    if many.sum() == 0:
-        return
-    again = [np.repeat(each, many) for each in (x, y)]
-    spearman = correlation(weight[None], ranks_of(weight[None], x), ranks_of(weight[None], y))[0]
-    pearson = correlation(weight[None], x, y)[0]
-    if min(np.ptp(each) for each in again) == 0 or len(again[0]) < 2:
-        assert np.isnan(pearson) and np.isnan(spearman)
-    else:
-        assert pearson == pytest.approx(scipy.stats.pearsonr(*again).statistic, abs=1e-9)
-        assert spearman == pytest.approx(scipy.stats.spearmanr(*again).statistic, abs=1e-9)
+from guerdon.audits.scores.rows import Ledger, ScoredPair
+from guerdon.audits.scores.scoring import audit_scores, best_of, extras, sureness
 
 
 @given(st.lists(st.tuples(st.integers(0, 3), st.booleans()), min_size=3, max_size=7), st.integers(1, 3))
@@ -45,24 +24,6 @@ def test_best_of_n_is_the_mean_over_all_draws(answers, n):
         level = [labels[i] for i in draw if scores[i] == top]
         worth.append(sum(level) / len(level))
     assert best_of(scores, labels, n) == pytest.approx(sum(worth) / len(worth))
-
-
-def test_draws_keep_the_size_of_every_stratum_and_follow_the_seed():
-    strata = ["a"] * 5 + ["b"] * 3
-    drawn = np.concatenate([*weights_of(strata, 250, 1)])
-    assert drawn.shape == (250, 8) and (drawn[:, :5].sum(axis=1) == 5).all() and (drawn[:, 5:].sum(axis=1) == 3).all()
-    assert (drawn == np.concatenate([*weights_of(strata, 250, 1)])).all()
-    assert (drawn != np.concatenate([*weights_of(strata, 250, 2)])).any()
-    assert drawn.mean(axis=0) == pytest.approx(np.ones(8), abs=0.25)
-
-
-def test_intervals_agree_with_scipys_bootstrap():
-    values = np.random.default_rng(0).random((200, 1))
-    ours = with_intervals(lambda w: {"mean": weighted_means(w, values)[:, 0]}, [""] * 200, 4000, 0)["mean"]
-    theirs = scipy.stats.bootstrap((values[:, 0],), np.mean, n_resamples=4000, method="percentile", rng=0)
-    assert ours.value == pytest.approx(values.mean())
-    assert ours.low == pytest.approx(theirs.confidence_interval.low, abs=0.004)
-    assert ours.high == pytest.approx(theirs.confidence_interval.high, abs=0.004)
 
 
 def test_calibration_is_what_a_loop_finds():

@@ -12,7 +12,7 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from guerdon.audits.scores.scores_audit import audit_scores, score_protocols
+from guerdon.audits.scores.scoring import audit_scores, score_protocols
 from guerdon.cli.audit_scores import PROTOCOLS, audit_scores_verb
 from guerdon.core.errors import UserError
 

@@ -10,7 +10,7 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from guerdon.audits.scores.scores_audit import score_protocols
+from guerdon.audits.scores.scoring import score_protocols
 from guerdon.cli.audit_scores import audit_scores_verb
 
 PAGE = (Path(__file__).parents[2] / "docs" / "reward_model_scores.md").read_text()

@@ -10,7 +10,7 @@ import scipy.optimize
 import scipy.special
 
 from guerdon.audits.scores.dimension_probes import probe
-from guerdon.audits.scores.scores_audit import audit_scores, score_protocols
+from guerdon.audits.scores.scoring import audit_scores, score_protocols
 from guerdon.core.errors import UserError
 
 

@@ -7,9 +7,8 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from guerdon.audits.distances.finite_mdp import FiniteMDP, random_mdp, redistributed, shaped
-from guerdon.audits.distances.paid_paths import PaidPath, check_paths
-from guerdon.audits.distances.shaping import check_shaping, check_shaping_samples
+from guerdon.audits.distances.mdp import FiniteMDP, random_mdp, redistributed, shaped
+from guerdon.audits.distances.shaping import PaidPath, check_paths, check_shaping, check_shaping_samples
 from guerdon.core.errors import UserError
 
 # three cells in a row, left and right; the last ends the episode: it leads to itself

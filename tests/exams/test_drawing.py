@@ -6,8 +6,8 @@ import pytest
 
 import guerdon as gd
 from guerdon.core.part import part, state
+from guerdon.core.statistics import Z95, even_mean
 from guerdon.exams.drawing import draw_problems, form_of
-from guerdon.exams.statistics import Z95, even_mean
 from guerdon.exams.tries import with_interval
 from guerdon.loop.record import LAST, LATE, START, Options
 

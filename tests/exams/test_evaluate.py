@@ -7,9 +7,9 @@ from strategies import task
 
 from guerdon.core.errors import RunStopped
 from guerdon.core.part import part
+from guerdon.core.statistics import interval, pass_at_k
 from guerdon.core.task import Sampling
 from guerdon.exams.exam import Exam
-from guerdon.exams.statistics import interval, pass_at_k
 from guerdon.loop.evaluate import evaluate
 from guerdon.models.tables import tabular
 

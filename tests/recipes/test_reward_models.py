@@ -21,12 +21,13 @@ from guerdon.core.errors import UserError
 from guerdon.core.model import weights_hash
 from guerdon.core.pack import pack
 from guerdon.core.seeds import derive
+from guerdon.core.statistics import brier, calibration_error
 from guerdon.curricula.stored_solutions import contrasts
 from guerdon.engine.player import Player
 from guerdon.envs.contrasting import side_by_side
 from guerdon.envs.simple import single_turn
 from guerdon.exams.exam import Exam
-from guerdon.exams.measures import brier, calibration_error, first_error_scores, first_wrong
+from guerdon.exams.measures import first_error_scores, first_wrong
 from guerdon.exams.scorers import first_error, pair_accuracy
 from guerdon.loop.api import best_of
 from guerdon.loop.catalog import find_recipe

@@ -14,7 +14,7 @@ from guerdon.core.errors import UserError
 from guerdon.recipes.audit import scorer_pool
 from guerdon.recipes.audit.foretelling import benchmarked, choosing, foretold, items_of
 from guerdon.recipes.audit.scorer_pool import POOL, ProblemTries, Upbringing, pairs_of, retold
-from guerdon.studies.benchmarks import first_places, mean_reciprocal_rank, ranks, reciprocal_rank, spearman
+from guerdon.studies.benchmarks import first_places, mean_reciprocal_rank, reciprocal_rank, spearman
 
 RIGHT = "7+5=12\n12*2=24\n24-4=20\n= 20"
 WRONG = "7+5=12\n12*2=26\n26-4=22\n= 22"
@@ -42,7 +42,6 @@ def test_places_and_ranks_by_hand():
     assert first_places(items, 2) == pytest.approx((0 + 1 + 0.5) / 3)
     assert mean_reciprocal_rank(items, 2) == pytest.approx((1 / 2 + 1 + 1 / 1.5) / 3)
     assert reciprocal_rank(0.0, [1.0] * 9) == pytest.approx(0.1)
-    assert ranks([3.0, 1.0, 3.0, 2.0]) == [3.5, 1.0, 3.5, 2.0]
     assert spearman([1, 2, 3, 4], [4, 3, 2, 1]) == pytest.approx(-1.0) and spearman([1, 1], [1, 2]) == 0.0
 
 

@@ -7,8 +7,8 @@ import pytest
 from scipy.stats import pearsonr, spearmanr
 
 import guerdon as gd
-from guerdon.audits.distances.finite_mdp import random_mdp
-from guerdon.audits.distances.reward_distances import epic, starc
+from guerdon.audits.distances.mdp import random_mdp
+from guerdon.audits.distances.metrics import epic, starc
 from guerdon.recipes.audit.starc.parts import correlation, lost_by, other_reward, random_reward, ranks, told_regret
 
 SMALL = (6, 3, 0.9)

@@ -17,7 +17,7 @@ from guerdon.rewards.stage.environment_pay import paid
 from guerdon.rewards.stage.score_stages import score
 from guerdon.select.filters import best
 from guerdon.select.memory import remembered
-from guerdon.select.second_roles import follow_up, heard
+from guerdon.select.second_roles import aggregate_followups, follow_up
 
 
 @gd.part
@@ -67,7 +67,7 @@ def roles(steps: int = 12):
         paid(),
         paid("won"),
         asks,
-        heard("reward", "foreseen"),
+        aggregate_followups("reward", "foreseen"),
         remembered(keep=9, draw=3, by="reward", which=best("reward", most=2), temperature=0.5),
         centre(by="task"),
         remembered(keep=8, draw=2, by="family", older=3, gives_to="age_of_lately"),

@@ -11,8 +11,8 @@ import pytest
 from command_line import command_line
 
 import guerdon as gd
+from guerdon.audits.labelled import read_labelled
 from guerdon.core.errors import UserError
-from guerdon.rewards.check.labelled_answers import read_labelled
 from guerdon.store.label_files import label
 from guerdon.studio.labels.labelled_samples import sample_row
 from guerdon.studio.library import Library

@@ -14,7 +14,7 @@ from fastapi.testclient import TestClient
 from written_audits import finding, kind, report, write_audit
 
 import guerdon as gd
-from guerdon.audits.reward.auditing import audit
+from guerdon.audits.auditing import audit
 from guerdon.studio.audits import audit_shelf
 from guerdon.studio.audits.audit_shape import FORMAT, LONGEST, NoAudit, audit_of
 from guerdon.studio.audits.audit_shelf import AuditShelf, ShelvedAudit

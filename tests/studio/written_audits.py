@@ -6,8 +6,8 @@ import os
 from pathlib import Path
 from typing import Any
 
-from guerdon.audits.reward.audit_findings import AuditExample, AuditFinding
-from guerdon.audits.reward.audit_report import AuditReport
+from guerdon.audits.findings import AuditExample, AuditFinding
+from guerdon.audits.report import AuditReport
 
 NASTY = "<img src=x onerror=document.title='hacked'>"
 HOUR = 3600 * 10**9

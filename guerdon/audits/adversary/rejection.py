@@ -11,13 +11,13 @@ import re
 import unicodedata
 from collections.abc import Callable, Sequence
 
-from guerdon.audits.adversary.quiet_parsing import parsed
+from guerdon.audits.adversary.edits import parsed
+from guerdon.audits.asking import ask
+from guerdon.audits.kinds import SAME, CheckedSample
+from guerdon.audits.probes.answers import is_code, near_misses
+from guerdon.audits.probes.gold import OPTION, Posed, plain
 from guerdon.core.errors import UserError
 from guerdon.core.task import truth_of
-from guerdon.rewards.check.asking_twice import ask
-from guerdon.rewards.check.gold_answers import OPTION, Posed, plain
-from guerdon.rewards.check.reward_report import SAME, CheckedSample
-from guerdon.rewards.check.wrong_answers import is_code, near_misses
 from guerdon.rewards.formula.reward import Reward
 
 Sample = Callable[[str, int, str], CheckedSample]

@@ -1,6 +1,6 @@
 """What the adversary knows about one problem when it edits a completion: answers, marks, the words of the reward's own code.
 
-Leaves out: the edits (`text_edits.py`, `program_edits.py`) and what is right (`rewards/check/gold_answers.py`).
+Leaves out: the edits (`edits.py`, `edits.py`) and what is right (`audits/probes/gold.py`).
 """
 
 from __future__ import annotations
@@ -10,9 +10,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from guerdon.rewards.check.gold_answers import BECAUSE, FORMS, HERE, Posed
-from guerdon.rewards.check.named_marks import marks_in, texts_in
-from guerdon.rewards.check.wrong_answers import is_code, options, wrong_cores
+from guerdon.audits.probes.answers import is_code, options, wrong_cores
+from guerdon.audits.probes.forms import marks_in, texts_in
+from guerdon.audits.probes.gold import BECAUSE, FORMS, HERE, Posed
 from guerdon.rewards.formula.reward import Reward
 
 Language = Literal["text", "python", "sql"]

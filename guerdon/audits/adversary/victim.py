@@ -15,14 +15,14 @@ from statistics import median
 
 from guerdon.audits.adversary.rejection import RewardTruth, TaskTruth
 from guerdon.audits.adversary.scene import AttackedProblem, scenes
+from guerdon.audits.asking import ask
+from guerdon.audits.kinds import SAME, CheckedSample
+from guerdon.audits.probes.answers import near_misses, wrong_cores
+from guerdon.audits.probes.forms import choose_forms
+from guerdon.audits.probes.gold import Posed, in_form
 from guerdon.core.column import Reason
+from guerdon.rewards.asking.samples import fields_of_text
 from guerdon.rewards.asking.token_ids import ids_by
-from guerdon.rewards.check.asking_twice import ask
-from guerdon.rewards.check.forms import choose_forms
-from guerdon.rewards.check.gold_answers import Posed, in_form
-from guerdon.rewards.check.reward_contract import fields_of_text
-from guerdon.rewards.check.reward_report import SAME, CheckedSample
-from guerdon.rewards.check.wrong_answers import near_misses, wrong_cores
 from guerdon.rewards.formula.reward import Reward
 
 LIKED = 0.75  # of what gold gains: a reward may pay a part for a part, and less than this is one

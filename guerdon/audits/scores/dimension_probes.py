@@ -20,8 +20,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from guerdon.audits.scores.protocol_list import Array, Ledger, ScoreSettings, TextSlot, mean_of, protocol
-from guerdon.audits.scores.score_rows import ScoreRow, ScoreRows
+from guerdon.audits.scores.rows import Array, Ledger, ScoreRow, ScoreRows, ScoreSettings, TextSlot, mean_of, protocol
 from guerdon.core.errors import UserError
 from guerdon.core.seeds import derive
 

@@ -13,8 +13,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from guerdon.audits.scores.protocol_list import Ledger, ScoreSettings, TextSlot, protocol
-from guerdon.audits.scores.score_rows import ScoreRow, ScoreRows
+from guerdon.audits.scores.rows import Ledger, ScoreRow, ScoreRows, ScoreSettings, TextSlot, protocol
 
 SOURCES = ("mmlu-pro", "livebench-reasoning", "livebench-math", "livecodebench")
 TURNED = {"A>B": "B>A", "B>A": "A>B"}

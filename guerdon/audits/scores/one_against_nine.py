@@ -19,8 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from guerdon.audits.scores.protocol_list import Ledger, ScoreSettings, TextSlot, protocol
-from guerdon.audits.scores.score_rows import CHOSEN, REJECTED, ScoreRow, ScoreRows
+from guerdon.audits.scores.rows import CHOSEN, REJECTED, Ledger, ScoreRow, ScoreRows, ScoreSettings, TextSlot, protocol
 
 RIGHT = "human_to_GPT-4"  # whose solution is the right one in the published files
 SIDES = ("A", "B")

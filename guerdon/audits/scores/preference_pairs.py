@@ -19,15 +19,19 @@ import json
 import math
 from collections.abc import Sequence
 
-from guerdon.audits.scores.protocol_list import (
+from guerdon.audits.scores.rows import (
+    CHOSEN,
+    REJECTED,
     Ledger,
     ScoredPair,
+    ScoreRow,
+    ScoreRows,
     ScoreSettings,
     TextSlot,
     mean_of,
     protocol,
+    text_length,
 )
-from guerdon.audits.scores.score_rows import CHOSEN, REJECTED, ScoreRow, ScoreRows, text_length
 
 TIE = 1e-4  # scores of trajectories that are closer are level
 PER_TOKEN = 3  # characters, where nobody counted tokens

@@ -21,8 +21,19 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from guerdon.audits.scores.protocol_list import Array, Ledger, Means, ScoreSettings, TextSlot, mean_of, protocol
-from guerdon.audits.scores.score_rows import CHOSEN, REJECTED, ScoreRow, ScoreRows
+from guerdon.audits.scores.rows import (
+    CHOSEN,
+    REJECTED,
+    Array,
+    Ledger,
+    Means,
+    ScoreRow,
+    ScoreRows,
+    ScoreSettings,
+    TextSlot,
+    mean_of,
+    protocol,
+)
 
 SECTIONS: dict[str, dict[str, int]] = {  # the subsets of each, and what they weigh
     "Chat": {

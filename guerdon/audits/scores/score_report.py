@@ -1,6 +1,6 @@
 """What a file of scores comes to by a protocol: as plain data, as a page for a terminal, and for a notebook.
 
-Leaves out: the numbers' making (`scores_audit.py`).
+Leaves out: the numbers' making (`scoring.py`).
 """
 
 from __future__ import annotations

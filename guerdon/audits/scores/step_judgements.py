@@ -23,8 +23,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
-from guerdon.audits.scores.protocol_list import Array, Ledger, Means, ScoreSettings, mean_of, protocol
-from guerdon.audits.scores.score_rows import ScoreRow, ScoreRows
+from guerdon.audits.scores.rows import Array, Ledger, Means, ScoreRow, ScoreRows, ScoreSettings, mean_of, protocol
 from guerdon.core.errors import UserError
 
 NO_ERROR = -1

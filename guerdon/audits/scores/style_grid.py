@@ -13,8 +13,17 @@ import math
 
 import numpy as np
 
-from guerdon.audits.scores.protocol_list import Ledger, Means, ScoreSettings, TextSlot, mean_of, protocol
-from guerdon.audits.scores.score_rows import CHOSEN, REJECTED, ScoreRows
+from guerdon.audits.scores.rows import (
+    CHOSEN,
+    REJECTED,
+    Ledger,
+    Means,
+    ScoreRows,
+    ScoreSettings,
+    TextSlot,
+    mean_of,
+    protocol,
+)
 
 STYLES = ("concise", "plain", "markdown")
 DOMAINS = ("chat", "math", "code", "safety")

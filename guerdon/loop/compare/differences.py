@@ -8,25 +8,19 @@ one task that differ in their number of problems or tries are never paired; runs
 
 from __future__ import annotations
 
-import math
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 from typing import Any
 
-import numpy as np
-
-from guerdon.exams.statistics import mean_and_spread, pass_at_k, t_interval, t_quantile
+from guerdon.core.statistics import mean_and_spread, newcombe, paired_bootstrap, pass_at_k, t_interval, welch
 from guerdon.exams.tried_problems import TriedProblem
 from guerdon.loop.compare.run_arms import RunArm, RunRead, number_in, sat_one_exam
 from guerdon.store.headline import ENDS, MEASURES
 
 OTHER_EXAMS = "the exams are not the same"
-DRAWS = 10_000  # of the bootstrap
 FEWEST = 5  # problems in common, below which nothing is said
-NONE_SEEN = 3.0  # of n that are alike, so many in n might be otherwise (the rule of three)
-CONFIDENCE = 0.95
 SHARES = ("pass@", "majority@", "best_of@", "coverage")  # numbers that are shares of problems
 
 
@@ -161,32 +155,10 @@ def _over_problems(blank: Difference, pairs: Mapping[str, Pair], k: int, even: b
     n = sum(map(len, by_kind.values()))
     if n < FEWEST:
         return _but(blank, why=f"fewer than {FEWEST} problems had {k} checked tries in both")
-    value, low, high = bootstrap(list(by_kind.values()))
+    value, low, high = paired_bootstrap(list(by_kind.values()))
     alike = not any(difference for group in by_kind.values() for difference in group)
     way = f"over the {n} problems both were evaluated on (paired bootstrap)"
     return _but(blank, value=value, low=low, high=high, problems=n, alike=alike, way=way)
-
-
-def bootstrap(groups: Sequence[Sequence[float]]) -> tuple[float, float, float]:
-    """The mean of differences with its 95 % interval: problems are drawn anew, as many of each group as there are, and groups
-    weigh the same. Where all are alike there is nothing to draw: then 3 in n problems might be otherwise, as far as can be.
-
-    >>> bootstrap([[0.0] * 30])
-    (0.0, -0.1, 0.1)
-    """
-    arrays = [np.asarray(group, dtype=np.float64) for group in groups]
-    value = float(np.mean([array.mean() for array in arrays]))
-    if all(np.ptp(array) == 0 for array in arrays):
-        share = min(1.0, NONE_SEEN / sum(map(len, arrays)))
-        return value, value - share * (value + 1), value + share * (1 - value)
-    dice = np.random.default_rng(0)
-    means = np.zeros(DRAWS)
-    for array in arrays:
-        counts = dice.multinomial(len(array), np.full(len(array), 1 / len(array)), size=DRAWS)
-        means += counts @ array / len(array) / len(arrays)
-    tail = (1 - CONFIDENCE) / 2
-    low, high = np.quantile(means, [tail, 1 - tail])
-    return value, float(low), float(high)
 
 
 # --- no pairs ---------------------------------------------------------------------------------------------------------
@@ -196,16 +168,8 @@ def _unpaired(blank: Difference, a: ArmRate | None, b: ArmRate | None, cause: st
     assert a is not None and b is not None
     if a.low is None or a.high is None or b.low is None or b.high is None:
         return _but(blank, value=a.value - b.value, way="without an interval: the exam gives none")
-    value, low, high = newcombe(a, b)
+    value, low, high = newcombe((a.value, a.low, a.high), (b.value, b.low, b.high))
     return _but(blank, value=value, low=low, high=high, way=f"not paired: {cause}")
-
-
-def newcombe(a: ArmRate, b: ArmRate) -> tuple[float, float, float]:
-    """The difference of two numbers that have intervals of their own, and nothing in common (Newcombe 1998, method 10)."""
-    assert a.low is not None and a.high is not None and b.low is not None and b.high is not None
-    value = a.value - b.value
-    low = value - math.hypot(a.value - a.low, b.high - b.value)
-    return value, low, value + math.hypot(a.high - a.value, b.value - b.low)
 
 
 # --- seeds ------------------------------------------------------------------------------------------------------------
@@ -226,19 +190,6 @@ def _over_seeds(
     if set(arm.seeds) == set(base.seeds):
         way += f", not paired: {OTHER_EXAMS}"
     return _but(blank, value=value, low=low, high=high, way=way)
-
-
-def welch(a: Sequence[float], b: Sequence[float]) -> tuple[float, float, float]:
-    """The difference of two means with its 95 % t-interval, spreads not being taken for equal; degrees of freedom are rounded
-    down."""
-    (mean_a, spread_a), (mean_b, spread_b) = mean_and_spread(a), mean_and_spread(b)
-    parts = spread_a**2 / len(a), spread_b**2 / len(b)
-    value, error = mean_a - mean_b, math.sqrt(sum(parts))
-    if error == 0:
-        return value, value, value
-    freedom = sum(parts) ** 2 / (parts[0] ** 2 / (len(a) - 1) + parts[1] ** 2 / (len(b) - 1))
-    half = t_quantile(CONFIDENCE, max(1, math.floor(freedom + 1e-9))) * error
-    return value, value - half, value + half
 
 
 def _but(difference: Difference, **changes: Any) -> Difference:

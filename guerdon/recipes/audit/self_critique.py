@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from guerdon.audits.contamination.contamination_probe import probe_contamination
+from guerdon.audits.contamination.probe import probe_contamination
 from guerdon.core.errors import UserError
 from guerdon.core.model import Model
 from guerdon.core.recipe import Claim, Study, recipe

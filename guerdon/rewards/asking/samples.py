@@ -21,12 +21,14 @@ from guerdon.core.errors import UserError
 from guerdon.core.part import label
 from guerdon.core.play import Play
 from guerdon.core.seeds import derive
+from guerdon.core.task import Ask, Sampling, Task
 
 T = TypeVar("T")
 FIELDS = (
     *("prompt", "completion", "answer", "task", "meta", "level", "role", "turns", "episode"),
     *("path", "made", "actions", "view"),
 )
+USUAL, NO_VIEW = Sampling(), np.zeros(0, np.int64)  # of a text that nobody sampled
 Roles = str | tuple[str, ...]  # one, or several of which each is scored by itself
 
 
@@ -158,6 +160,13 @@ def fields_of(episode: Episode, path: list[Segment]) -> dict[str, Any]:
         "actions": actions_of(turns[-1]),
         "view": path[0].view,
     }
+
+
+def fields_of_text(task: Task, text: str, ids: Callable[[str], np.ndarray]) -> dict[str, Any]:
+    """The same about a text that nobody sampled, as one try at a task; `ids` tokenizes it."""
+    actions = ids(text)
+    segment = Segment("policy", task.prompt, NO_VIEW, actions, np.zeros(len(actions), np.float32), text, sampling=USUAL)
+    return fields_of(Episode(Ask(task), (segment,)), [segment])
 
 
 def acted(path: Sequence[Segment]) -> list[Segment]:

@@ -13,9 +13,8 @@ from guerdon.core.batch import Batch
 from guerdon.core.episode import Episode, Segment
 from guerdon.core.errors import UserError
 from guerdon.core.task import Task
-from guerdon.rewards.asking.samples import fields_of, paths
+from guerdon.rewards.asking.samples import fields_of, fields_of_text, paths
 from guerdon.rewards.asking.token_ids import ids_by
-from guerdon.rewards.check.reward_contract import fields_of_text
 from guerdon.store.run import Run
 
 TOKENIZER = "sprig"  # where the run's own model has none that can be read

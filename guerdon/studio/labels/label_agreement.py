@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from guerdon.rewards.check.labelled_answers import auc
+from guerdon.core.statistics import auc
 from guerdon.store.labels import VERDICTS, LabelBook
 
 
@@ -18,6 +18,7 @@ def agreement(book: LabelBook) -> dict[str, Any]:
     checked = [(row["kind"] == "right") == (row["correct"] > 0.5) for row in judged if "correct" in row]
     better = [row for row in book.labels if row["kind"] == "better"]
     gaps = [row["reward"] - row["other"]["reward"] for row in better if "reward" in row and "reward" in row["other"]]
+    area = auc(paid["right"], [*paid["wrong"], *paid["hack"]])
     return {
         "rows": [
             {
@@ -30,7 +31,7 @@ def agreement(book: LabelBook) -> dict[str, Any]:
             }
             for kind, each in paid.items()
         ],
-        "auc": auc(paid["right"], [*paid["wrong"], *paid["hack"]]),
+        "auc": area if area == area else None,
         "checked": {"agree": sum(checked), "of": len(checked)},
         "pairs": {"agree": sum(gap > 0 for gap in gaps), "level": sum(gap == 0 for gap in gaps), "of": len(gaps)},
     }

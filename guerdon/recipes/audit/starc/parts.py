@@ -12,9 +12,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from guerdon.audits.distances.finite_mdp import Array, FiniteMDP, random_mdp, shaped
-from guerdon.audits.distances.regret import regret, worst_regret
-from guerdon.audits.distances.reward_distances import dard, epic, starc
+from guerdon.audits.distances.mdp import Array, FiniteMDP, random_mdp, shaped
+from guerdon.audits.distances.metrics import dard, epic, regret, starc, worst_regret
 
 Told = Literal["starc", "starc_l1", "starc_linf", "minimal", "val_potential", "epic", "dard", "plain"]
 DISTANCES: dict[Told, Callable[[FiniteMDP, Array, Array], float]] = {

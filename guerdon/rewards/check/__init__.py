@@ -1,1 +1,0 @@
-"""Rewards held to their contract before anything is trained on them."""
