@@ -40,7 +40,7 @@ browser: $(VENV)/.installed
 	PYTHONDONTWRITEBYTECODE= OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist worksteal -q -m "browser and not slow" tests/studio
 
 slow: $(VENV)/.installed
-	PYTHONDONTWRITEBYTECODE= OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist worksteal -q -m "slow or hypothesis" --hypothesis-profile thorough $(if $(SEED),--hypothesis-seed=$(SEED))
+	PYTHONDONTWRITEBYTECODE= OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist worksteal -q --tb=native -m "slow or hypothesis" --hypothesis-profile thorough $(if $(SEED),--hypothesis-seed=$(SEED))
 
 peers: $(PEERS)/.installed
 	PYTHONDONTWRITEBYTECODE= OMP_NUM_THREADS=1 $(PEERS)/bin/python -m pytest -n 2 --dist worksteal -q -m peers -k "not much" tests # twelve greedy answers of a real model, of fifty: those take four times as long
