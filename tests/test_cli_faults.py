@@ -266,7 +266,7 @@ def test_ctrl_c_saves_and_resume_ends_with_the_same_weights(cli: Cli) -> None:
 def test_a_second_ctrl_c_is_taken_at_once(cli: Cli) -> None:
     said = cli(*TRAIN, "--reward", "my.py:insists", "--out", "a", "--json")
     assert said.code == said.json["exit_code"] == 130
-    assert said.json["error"].endswith("what was saved is intact, go on with: guerdon train --resume a")
+    assert said.json["error"].endswith("saved state is intact, resume with: guerdon train --resume a")
     checkpoint = load_checkpoint(Path("a/checkpoints"), pytest.fail)
     assert checkpoint is not None and checkpoint.step == 2
 

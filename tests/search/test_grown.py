@@ -114,5 +114,5 @@ def test_sprig_solves_line_by_line():
 def test_what_cannot_be_grown_says_how_to_mend_it():
     with pytest.raises(UserError, match=r"branch=\(4, 4\), not \(2, 0\)"):
         grown(branch=(2, 0))
-    with pytest.raises(UserError, match=r"leave sampling\.stop out"):
+    with pytest.raises(UserError, match=r"remove sampling\.stop"):
         played(grown(tokens=0), stop=("7",))
