@@ -81,7 +81,7 @@ def test_what_people_read(cli):
     broken = cli(*TRAIN, "--reward", "my.py:broken", "--dry-run").out
     assert "8 of 8 scores of 'reward' (more than 20% of them stop a run): ZeroDivisionError: no such score" in broken
     assert (
-        "a study decides itself"
+        "a study decides at run time"
         in cli("train", "./mine.py:twice", "--task", "parity", "--model", "tabular", "--dry-run").out
     )
 
@@ -135,7 +135,7 @@ def test_what_is_recited_is_not_called_sampled(cli):
     told = cli(
         "train", "sft", "--task", "chain:1", "--model", "sprig", "--set", "prompts=2", "--steps", "1", "--dry-run"
     )
-    assert "demonstration, " in told.out and "recited and not sampled" in told.out and "at most" in told.out
+    assert "demonstration, " in told.out and "demonstrations, not sampled" in told.out and "at most" in told.out
 
 
 def test_memory_that_caches_would_give_up_counts_as_free(monkeypatch, tmp_path):
@@ -246,7 +246,7 @@ def test_files_of_a_strangers_run_are_not_run_once_more(cli, monkeypatch):
     refused(cli("train", "--again", "a", "--dry-run"), "names Python files (my.py)")
     assert cli("train", "--again", "a", "--steps", "1", "--trust", "--out", "c").code == 0
     assert cli("train", "--again", "a", "--steps", "1", "--reward", "exact", "--out", "d").code == 0
-    refused(cli("train", "--again", "a", "--resume", "b"), "--resume or --again, not both")
+    refused(cli("train", "--again", "a", "--resume", "b"), "--resume continues a run, --again reruns it")
 
 
 def test_another_recipe_once_more_keeps_the_model(cli):

@@ -64,7 +64,7 @@ def test_eval_on_a_test_file_with_a_reward(cli):
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        (("train", "grpo", "--task", "parity", "--check", "number"), "--check is for --data FILE: families"),
+        (("train", "grpo", "--task", "parity", "--check", "number"), "--check is for --data FILE: task families"),
         (("train", "grpo", "--test", "my.csv"), "--test needs --data FILE"),
         (
             ("train", "grpo", "--data", "my.csv"),

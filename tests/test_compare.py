@@ -107,7 +107,7 @@ def test_two_runs_are_compared_problem_by_problem(runs):
     assert math.isclose(after.value, accuracy[1] - accuracy[0]) and after.low <= after.value <= after.high
     assert after.problems == gd.Run(runs / "slow-0").evaluations[-1]["tasks"] and "paired bootstrap" in after.way
     assert {s.name: s.values for s in compared.settings} == {"--set lr": ["0.01", "0.9"], "steps": ["3", "6"]}
-    assert any("does not know how far seeds" in note for note in compared.notes)
+    assert any("leaves out the spread between seeds" in note for note in compared.notes)
     assert any("3 steps (A), 6 steps (B)" in note for note in compared.notes)
 
 

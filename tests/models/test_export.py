@@ -343,7 +343,7 @@ def test_the_command_line(sprig_run, tmp_path, monkeypatch, capsys):
     refused(cli("export", run, f"{run}/inside"), "is inside the exported run")
     refused(cli("export", run, "out/mine.txt"), "is a file, not a folder")
     refused(cli("export", "nowhere", "two"), "nowhere is not a run folder")
-    refused(cli("export", run), "export where to? give a folder for the model, or --traces FILE")
+    refused(cli("export", run), "no destination: give a folder for the model, or --traces FILE")
     assert not (tmp_path / "two").exists()  # nothing is left of what was refused
 
 

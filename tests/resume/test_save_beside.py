@@ -281,7 +281,7 @@ def test_a_base_that_changed_or_is_gone_is_refused_in_a_line(tmp_path, monkeypat
     assert again.complete and again.weights == whole.weights
     small_lm(tmp_path / "lm", seed=1)
     with pytest.raises(
-        UserError, match=r"holds an adapter of other weights than those in .*/lm: put back the ones"
+        UserError, match=r"holds an adapter of other weights than those in .*/lm: restore the ones"
     ) as said:
         gd.models.load(str(tmp_path / "run" / "models" / "policy"))
     assert "\n" not in str(said.value)

@@ -89,7 +89,7 @@ def test_the_command_line(cli, folder):
     for words, says in (
         (("--scorer", folder), "--scorer needs --search NAME"),
         (("--set", "search.tries=2"), "--set needs --search"),
-        (("--search", "vote", "--greedy"), "--greedy has one way on"),
+        (("--search", "vote", "--greedy"), "--greedy gives one candidate"),
         (("--search", "vote", "--best-of", "2"), "remove --reward and --best-of"),
         (("--search", "beam", "--scorer", "runs/none"), "runs/none is not there"),
     ):
