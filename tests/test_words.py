@@ -64,6 +64,7 @@ LATER = {
 VERBS_LATER = {"prove", "check", "audit", "doctor"}
 MODULES_LATER = ("loop/proof/", "audits/", "sandbox/", "rewards/check/", "store/evidence", "cli/prove", "cli/check", "cli/audit", "cli/doctor")  # fmt: skip
 THEIR_OUTPUT = re.compile(r"^```console\n\$ guerdon (check|audit|prove)\b.*?^```", re.DOTALL | re.MULTILINE)  # likewise
+CODE = re.compile(r"^```(python|json|csv).*?^```|`[^`\n]+`", re.DOTALL | re.MULTILINE)
 PROMPTS = ("envs/", "tasks/", "judges/wording.py", "recipes/")  # texts that models read, which are part of a task
 
 
@@ -80,8 +81,8 @@ def out_in(text: str) -> list[str]:
 
 @pytest.mark.parametrize("page", pages())
 def test_pages(page):
-    text = THEIR_OUTPUT.sub("", (ROOT / page).read_text())
-    assert out_in(" ".join(text.split(" "))) == []
+    text = CODE.sub("", THEIR_OUTPUT.sub("", (ROOT / page).read_text()))
+    assert out_in(text) == []
 
 
 def helps(command: Any, name: str) -> Iterator[tuple[str, str]]:
