@@ -156,7 +156,11 @@ def test_exams_that_are_not_the_same_are_not_paired(runs, tmp_path, sizes):
     for apart in compared.differences:
         assert apart.way == "not paired: the exams are not the same" and not apart.problems
     text = " ".join(str(compared).split())
-    assert "accuracy, exams that are not the same" in text and "bootstrap" not in text and "both were evaluated" not in text
+    assert (
+        "accuracy, exams that are not the same" in text
+        and "bootstrap" not in text
+        and "both were evaluated" not in text
+    )
     seeds = gd.compare(*(runs / f"slow-{i}" for i in range(2)), *(tmp_path / f"less-{i}" for i in range(2)))
     assert seeds.differences[1].way == "over 2 and 2 seeds (Welch's t), not paired: the exams are not the same"
 
