@@ -22,6 +22,7 @@ from guerdon.loop.catalog import find_recipe
 from guerdon.losses.ranking import list_ranking
 from guerdon.models.tables import tabular
 from guerdon.rewards.stage.line_marks import line_ends
+from guerdon.search.grown_trees import sampled_tree
 from guerdon.select.sibling_pairs import step_pairs
 from guerdon.select.step_filters import unlikely
 from guerdon.tasks.files import rows
