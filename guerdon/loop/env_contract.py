@@ -30,7 +30,7 @@ NONSENSE = ("", "?", "\x00\ud7ff \U0001f600", "7" * 300, "yes\nno\n" * 40, "{[<'
 def check_env(
     env: Any, task: Any = None, *, gold: Say | Mapping[str, Say] | None = None, episodes: int = 20, seed: int = 0
 ) -> dict[str, int]:
-    """Hold an environment to the contract on the first training problems of a task; a broken promise is one clear line.
+    """Test an environment against the contract on the first training problems of a task; a broken promise is one clear line.
 
     An episode is the same when it is played again with the same seed, alone or among others, and when it is started again in
     its middle. The oracle policy reaches the goal; random text does not, breaks nothing and is not played
