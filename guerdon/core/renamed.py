@@ -122,4 +122,4 @@ class _OldModules:
 
 def find_old_modules() -> None:
     if _OldModules not in sys.meta_path:
-        sys.meta_path.append(_OldModules)  # type: ignore[arg-type]
+        sys.meta_path.append(_OldModules)
