@@ -21,7 +21,7 @@ ARMS = {  # who says which steps were right: the recipe that is paid so
     "process_grpo scorer=prm": "a trained PRM, as it stands",
     "clip-delta-prm-reward": "the same PRM, clipped and in deltas",
     "prime": "an implicit PRM, taught online",
-    "spo form=chain cuts=1": "playing on from segments",
+    "spo form=chain cuts=1": "rollouts from segments",
     "spo branch=[4,2,2] tokens=16": "a tree of segments",
     "rrm grader=sprig": "the model itself, in words",
 }

@@ -94,7 +94,7 @@ from guerdon.rewards.formula.per_step import min_form as min_form
 from guerdon.rewards.formula.per_step import overall as overall
 from guerdon.rewards.formula.per_step import potential as potential
 from guerdon.rewards.formula.per_step import shortfall as shortfall
-from guerdon.rewards.formula.per_step import step_standing as step_standing
+from guerdon.rewards.formula.per_step import step_zscores as step_zscores
 from guerdon.rewards.formula.reward import clip as clip
 from guerdon.rewards.formula.reward import gate as gate
 from guerdon.rewards.formula.reward import product as product

@@ -1,4 +1,4 @@
-"""Writes docs/gallery.md: a trace of every world, as one who knows everything plays it; `make pages` calls it."""
+"""Writes docs/gallery.md: a trace of every environment, played by the oracle policy; `make pages` calls it."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ import guerdon as gd
 PAGE = Path(__file__).parent.parent / "docs" / "gallery.md"
 HEAD = """# A gallery of worlds
 
-A held-out problem of every world that comes with the package, played by one who knows everything: what the role is shown stands
-behind a bar, what it says below its name. `guerdon show NAME` shows any of them, at any level, and
-[environments](environments.md) says how to write your own. This page is made by `python scripts/document_gallery.py`.
+A held-out problem of every environment in the package, played by the oracle policy: the role's view is behind
+a bar, its output below its name. `guerdon show NAME` shows any of them, at any level, and
+[environments](environments.md) explains how to write your own. `python scripts/document_gallery.py` writes this page.
 """
 WORLDS = {  # title: what is said of it, and names
     "Tools": ("Calls of typed functions ([tools](tools.md)).", ["calculator/chain:2"]),
     "Search": (
-        "A corpus made up for the problem, found by BM25 ([corpora](corpora.md)).",
+        "A corpus generated for the problem, searched by BM25 ([corpora](corpora.md)).",
         ["hops:3", "claims:3", "rewriting:2"],
     ),
     "People": ("A user who must be asked; feedback; two roles ([people](people_and_games.md)).",
         ["asking:5", "with_feedback:chain:3", "planned:chain:2"],
     ),
-    "Games": ("Of one and two players ([games](people_and_games.md)).", ["hunt:3", "nim:3", "spiel:tic_tac_toe"]),
+    "Games": ("For one and two players ([games](people_and_games.md)).", ["hunt:3", "nim:3", "spiel:tic_tac_toe"]),
     "Programs": (
         "A function with a wrong line, to be run, edited and submitted ([programs](people_and_games.md#programs-to-repair)).",
         ["repairs:3"],
@@ -33,7 +33,7 @@ WORLDS = {  # title: what is said of it, and names
         ["forms:2", "menus:2", "shop:2", "tables:3", "inbox:2", "cursor:1"],
     ),
     "One answer": (
-        "No world, but the field's own checks ([tasks of the field](field_tasks.md)).",
+        "Single answers, checked by the field's own libraries ([tasks of the field](field_tasks.md)).",
         ["gym:leg_counting", "text_to_sql:2", "functions:3", "json_forms:2"],
     ),
 }  # fmt: skip

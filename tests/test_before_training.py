@@ -76,12 +76,12 @@ def test_what_people_read(cli):
     assert said.code == 0, said.err
     for words in ("nothing is written", "8 a step (2 prompts), 48 in 6 steps", "at most 2,048 a step, 12,288 in 6 steps",
                   "reward = right; calls right(answer, completion), all arguments available",
-                  "the second of two real steps, thrown away"):  # fmt: skip
+                  "the second of two real steps, discarded"):  # fmt: skip
         assert words in said.out, said.out
     broken = cli(*TRAIN, "--reward", "my.py:broken", "--dry-run").out
     assert "8 of 8 scores of 'reward' (more than 20% of them stop a run): ZeroDivisionError: no such score" in broken
     assert (
-        "a study decides itself"
+        "a study decides at run time"
         in cli("train", "./mine.py:twice", "--task", "parity", "--model", "tabular", "--dry-run").out
     )
 
@@ -96,7 +96,7 @@ def test_a_prompt_is_shown_with_its_special_tokens(cli):
 
 
 def test_a_dry_run_is_refused_what_a_run_is(cli):
-    refused(cli("train", "--resume", "a", "--dry-run"), "a run that has not begun")
+    refused(cli("train", "--resume", "a", "--dry-run"), "--dry-run is for a new run")
     Path("taken").mkdir()
     Path("taken/file").touch()
     refused(cli(*TRAIN, "--out", "taken", "--dry-run"), "taken is not empty and not a run")
@@ -135,7 +135,7 @@ def test_what_is_recited_is_not_called_sampled(cli):
     told = cli(
         "train", "sft", "--task", "chain:1", "--model", "sprig", "--set", "prompts=2", "--steps", "1", "--dry-run"
     )
-    assert "recited to it, " in told.out and "recited and not sampled" in told.out and "at most" in told.out
+    assert "demonstration, " in told.out and "demonstrations, not sampled" in told.out and "at most" in told.out
 
 
 def test_memory_that_caches_would_give_up_counts_as_free(monkeypatch, tmp_path):
@@ -185,7 +185,7 @@ def grpo_of(model):
 def test_the_same_once_more_is_the_same(cli):
     first = cli(*TRAIN, "--reward", "my.py:right", "--seed", "3", "--out", "a", "--json").json
     said = cli("train", "--again", "a", "--out", "b")
-    assert "again a, nothing changed" in said.out
+    assert "rerun of a, nothing changed" in said.out
     second = gd.Run("b")
     assert second.weights == first["weights"] and second.config["hash"] == first["hash"]
     then = json.loads(Path("a/run.json").read_text())
@@ -246,7 +246,7 @@ def test_files_of_a_strangers_run_are_not_run_once_more(cli, monkeypatch):
     refused(cli("train", "--again", "a", "--dry-run"), "names Python files (my.py)")
     assert cli("train", "--again", "a", "--steps", "1", "--trust", "--out", "c").code == 0
     assert cli("train", "--again", "a", "--steps", "1", "--reward", "exact", "--out", "d").code == 0
-    refused(cli("train", "--again", "a", "--resume", "b"), "--resume or --again, not both")
+    refused(cli("train", "--again", "a", "--resume", "b"), "--resume continues a run, --again reruns it")
 
 
 def test_another_recipe_once_more_keeps_the_model(cli):

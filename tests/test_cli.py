@@ -151,7 +151,7 @@ def test_show_lays_out_a_recipe(cli: Cli) -> None:
     assert said.code == 0
     for line in (
         "grpo  (house)  arXiv:2402.03300",
-        "  steps = 100        steps to train",
+        "  steps = 100        training steps",
         "formula, with --task successor --model tabular",
         "  env         single_turn()",
         "              2. centre(reward='correct')    [correct -> advantage]",
@@ -276,7 +276,7 @@ def test_plain_progress_is_brief_and_keeps_what_matters(monkeypatch: pytest.Monk
     assert lines[2] == "step 50/1000  reward 0.250  10 tokens/s  15:50 left"
     assert len(lines) == 2 + 20 + 2
     assert lines[-2].startswith("held-out accuracy after 1000 steps: 50.0 % (25.0 to 75.0); 10.0 % of the tries")
-    assert lines[-1].startswith("warning: 1000 scores in 'reward' failed in all")
+    assert lines[-1].startswith("warning: 1000 scores in 'reward' failed in total")
 
 
 def test_progress_is_about_what_the_exam_is_about() -> None:

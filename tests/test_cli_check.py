@@ -61,7 +61,7 @@ def test_a_models_tries(cli):
         (("exakt", "--task", "chain"), "unknown reward 'exakt'"),
         (("checked.py:lost", "--task", "chain"), "unknown reward in checked.py 'lost'"),
         (("exact", "--task", "chains"), "unknown task 'chains'"),
-        (("exact", "--task", "chain", "--prompt", "q"), "--prompt is about the rows of a file"),
+        (("exact", "--task", "chain", "--prompt", "q"), "--prompt needs --data FILE"),
         (("exact", "--task", "chain", "--data", "sums.jsonl"), "two sources of problems"),
         (("exact", "--task", "chain", "--problems", "0"), "greater than or equal to 1"),
     ],

@@ -61,12 +61,12 @@ def cli(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureF
         ((*TRAIN, "--steps", "many"), ("invalid value for '--steps'",)),
         ((*TRAIN, "--save-every", "0"), ("invalid value for '--save-every'",)),
         ((*TRAIN, "--log", "tensorbord"), ("unknown logger 'tensorbord'", "did you mean 'tensorboard'?")),
-        ((*TRAIN, "--prompt", "q"), ("give --data FILE too",)),
+        ((*TRAIN, "--prompt", "q"), ("--prompt needs --data FILE",)),
         ((*TRAIN, "--data", "rows.jsonl"), ("give one of them",)),
         ((*TRAIN, "--reward", "my.py"), ("is FILE.py:NAME, not 'my.py'",)),
         ((*TRAIN, "--reward", "none.py:right"), ("there is no reward file none.py",)),
         ((*TRAIN, "--reward", "my.py:rigth"), ("did you mean 'right'?",)),
-        ((*TRAIN, "--resume", "a", "--out", "b"), ("--resume or --out, not both",)),
+        ((*TRAIN, "--resume", "a", "--out", "b"), ("remove --resume or --out",)),
         (("train", "--resume", "nowhere"), ("nowhere is not a run folder",)),
         (("train", "./mine.py:twice", "--task", "parity", "--model", "tabular", "--steps", "3"), ("is a study",)),
         (("eval",), ("missing argument",)),
@@ -266,7 +266,7 @@ def test_ctrl_c_saves_and_resume_ends_with_the_same_weights(cli: Cli) -> None:
 def test_a_second_ctrl_c_is_taken_at_once(cli: Cli) -> None:
     said = cli(*TRAIN, "--reward", "my.py:insists", "--out", "a", "--json")
     assert said.code == said.json["exit_code"] == 130
-    assert said.json["error"].endswith("what was saved is intact, go on with: guerdon train --resume a")
+    assert said.json["error"].endswith("saved state is intact, resume with: guerdon train --resume a")
     checkpoint = load_checkpoint(Path("a/checkpoints"), pytest.fail)
     assert checkpoint is not None and checkpoint.step == 2
 

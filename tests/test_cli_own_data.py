@@ -58,13 +58,13 @@ def test_eval_on_a_test_file_with_a_reward(cli):
     assert (
         "best_of@2" in cli("eval", "tabular", "--test", "my.csv", "--reward", "numeric", "--best-of", "2", *few[2:]).out
     )
-    refused(cli("eval", "tabular", "--data", "my.csv", "--best-of", "2", *few), "--best-of N chooses by a reward")
+    refused(cli("eval", "tabular", "--data", "my.csv", "--best-of", "2", *few), "--best-of N needs --reward")
 
 
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        (("train", "grpo", "--task", "parity", "--check", "number"), "--check is for --data FILE: families"),
+        (("train", "grpo", "--task", "parity", "--check", "number"), "--check is for --data FILE: task families"),
         (("train", "grpo", "--test", "my.csv"), "--test needs --data FILE"),
         (
             ("train", "grpo", "--data", "my.csv"),

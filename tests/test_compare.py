@@ -81,7 +81,7 @@ def test_two_runs_are_compared_problem_by_problem(runs):
     assert math.isclose(after.value, accuracy[1] - accuracy[0]) and after.low <= after.value <= after.high
     assert after.problems == gd.Run(runs / "slow-0").evaluations[-1]["tasks"] and "paired bootstrap" in after.way
     assert {s.name: s.values for s in compared.settings} == {"--set lr": ["0.01", "0.9"], "steps": ["3", "6"]}
-    assert any("does not know how far seeds" in note for note in compared.notes)
+    assert any("leaves out the spread between seeds" in note for note in compared.notes)
     assert any("3 steps (A), 6 steps (B)" in note for note in compared.notes)
 
 
@@ -130,7 +130,11 @@ def test_exams_that_are_not_the_same_are_not_paired(runs, tmp_path, sizes):
     for apart in compared.differences:
         assert apart.way == "not paired: the exams are not the same" and not apart.problems
     text = " ".join(str(compared).split())
-    assert "accuracy, exams that are not the same" in text and "bootstrap" not in text and "both sat" not in text
+    assert (
+        "accuracy, exams that are not the same" in text
+        and "bootstrap" not in text
+        and "both were evaluated" not in text
+    )
     seeds = gd.compare(*(runs / f"slow-{i}" for i in range(2)), *(tmp_path / f"less-{i}" for i in range(2)))
     assert seeds.differences[1].way == "over 2 and 2 seeds (Welch's t), not paired: the exams are not the same"
 

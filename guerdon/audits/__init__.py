@@ -1,4 +1,4 @@
-"""Findings about a reward, a reward model, scores or distances between rewards: what its owner would act on."""
+"""Findings about a reward, a reward model, scores or distances between rewards."""
 
 from guerdon.core.lazy import front_door
 

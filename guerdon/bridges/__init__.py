@@ -1,1 +1,1 @@
-"""Rewards of ours inside other trainers and behind HTTP, and theirs inside ours."""
+"""Guerdon rewards in other trainers and over HTTP, and their rewards here."""

@@ -1,4 +1,4 @@
-"""The command line: a thin coat over `guerdon.loop.api`.
+"""The command line: a thin layer over `guerdon.loop.api`.
 
-One file a verb; what verbs share is in `options` and `output`.
+One file per verb; shared code is in `options` and `output`.
 """

@@ -62,7 +62,7 @@ class Segment:
     parent: int = -1
     sampling: Sampling = field(default_factory=Sampling)
     version: int = 0  # of the weights that acted
-    given: int = 0  # leading actions that were put in the actor's mouth: seen, never learned
+    given: int = 0  # leading actions that were supplied, not sampled: seen, never trained on
     reward: float | None = None  # what the environment paid for it as a whole, if it did ...
     end: End = End.DONE
     rewards: npt.NDArray[np.float32] | None = None  # [T] ... and for each of its actions, if it did

@@ -83,7 +83,7 @@ def state(*, default: Any = None, factory: Callable[[], Any] | None = None, init
 
 
 def live(*, default: Any = None, init: Literal[False] = False) -> Any:
-    """A field made anew when a run starts (an optimiser, a cache): neither knob nor state.
+    """A field recreated when a run starts (an optimiser, a cache): neither knob nor state.
 
     >>> import guerdon as gd
     >>> @gd.part

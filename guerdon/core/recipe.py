@@ -218,7 +218,7 @@ class Study:
 class Claim:
     """A paper's word on its method, as an experiment at an equal budget. Everything that decides its numbers is in it.
 
-    The method's `metric` is held against `baseline`'s, and `effect` is the smallest difference that counts. `kind` is what is
+    The method's `metric` is compared with `baseline`'s, and `effect` is the smallest difference that counts. `kind` is what is
     said: "better"; "at least as good"; "equal"; "cheaper", less of the metric while `keeps` is at least as good, within `loss`;
     "bound", the metric itself is on the better side of `bound`; "slope", it gets better by `effect` or more with every doubling
     of a knob `along` some values (`tries=2,4,8`).

@@ -232,9 +232,9 @@ class Prefix:
 class Ask:
     """One request to the environment: `n` tries at a task.
 
-    `prompt` shows something else than the task's own prompt (a hint, a budget line), `view` something that is no text
+    `prompt` shows something else than the task's own prompt (a hint, a budget line), `view` something that is not text
     (messages, a picture: an array); `sampling` overrides how the model samples; `prefix` starts from a place in an earlier
-    episode; `seats` says which model plays which role for this ask alone; `note` is for whoever made the ask.
+    episode; `seats` says which model plays which role for this ask alone; `note` is for later stages.
 
     >>> import guerdon as gd
     >>> task = gd.Task("7", "2 + 2 =", "4")

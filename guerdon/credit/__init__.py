@@ -1,4 +1,4 @@
-"""How scores become advantages: stages that read columns of rewards and give a number for every step."""
+"""How scores become advantages: stages that read reward columns and compute a number for every step."""
 
 from guerdon.core.lazy import front_door
 

@@ -1,4 +1,4 @@
-"""What is asked next: which problems, how many tries at each."""
+"""Curricula: which problems come next, and how many tries for each."""
 
 from guerdon.core.lazy import front_door
 

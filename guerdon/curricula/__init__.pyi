@@ -7,8 +7,8 @@ from guerdon.curricula.choosers import ucb as ucb
 from guerdon.curricula.forecast_problems import predicted as predicted
 from guerdon.curricula.forecast_problems import prompts_alone as prompts_alone
 from guerdon.curricula.opponents import against as against
-from guerdon.curricula.plain import apart as apart
 from guerdon.curricula.plain import uniform as uniform
+from guerdon.curricula.plain import validation_problems as validation_problems
 from guerdon.curricula.sequences import in_stages as in_stages
 from guerdon.curricula.signals import magnitude as magnitude
 from guerdon.curricula.stored_answers import dataset_rows as dataset_rows

@@ -34,8 +34,8 @@ class uniform:
         return asks
 
 
-@part
-class apart(uniform):
+@part(was="apart")
+class validation_problems(uniform):
     """Problems of `task` to try a policy on while it trains on others: of an endless source those half way to where the next
     seed begins, which no run comes to. A finite set has no such place: there they are its training problems, in an order of
     their own. The held-out problems of the source, which exams are made of, are never drawn.
@@ -43,7 +43,7 @@ class apart(uniform):
     >>> import guerdon as gd
     >>> from guerdon.core.example import ExamplePlay
     >>> source = gd.tasks.load("chain")
-    >>> gd.curricula.apart(source).draw(1, ExamplePlay())[0].task == source.get("train", 2**19)
+    >>> gd.curricula.validation_problems(source).draw(1, ExamplePlay())[0].task == source.get("train", 2**19)
     True
     """
 

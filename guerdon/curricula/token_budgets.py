@@ -26,7 +26,7 @@ class budgeted:
 
     HBPO (Lyu et al. 2025, arXiv:2507.15844) has four budgets side by side, curriculum GRPO (Hammoud et al. 2025,
     arXiv:2508.08940) one that shrinks. Tries of one budget are those of one ask, tries of one problem those of one task:
-    `centre(by="ask")` and `centre(by="task")` tell them apart. Without a template a budget is not announced: for models that
+    `centre(by="ask")` and `centre(by="task")` keep them separate. Without a template a budget is not announced: for models that
     know their task and no instructions, which then cannot tell the subgroups apart either.
 
     With `room`, a try is cut short at `room` times its budget (never later than `sampling`, the recipe's, has it). Logs

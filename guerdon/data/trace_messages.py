@@ -160,7 +160,7 @@ def _calls(calls: Any, where: str) -> list[Any]:
             raise BadTrace(f"{where} has a call without an id")
         arguments = function.get("arguments")
         if not isinstance(arguments, str | Mapping):
-            raise BadTrace(f"{where}: the arguments of {function['name']} are no text")
+            raise BadTrace(f"{where}: the arguments of {function['name']} are not text")
         text = arguments if isinstance(arguments, str) else written_json(arguments)
         made.append({**call, "type": "function", "function": {**function, "arguments": text}})
     return made

@@ -1,4 +1,4 @@
-"""How an episode goes."""
+"""Environments: how an episode runs."""
 
 from guerdon.core.lazy import front_door
 

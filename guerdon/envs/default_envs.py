@@ -1,6 +1,6 @@
-"""Where problems are played: in the environment their source is at home in; and the same with gold in the player's mouth.
+"""The default environment of a source's problems, and demonstrations in it by an oracle policy.
 
-Leaves out: when a recipe's own environment gives way to a home (`loop/homes.py`).
+Leaves out: when a default environment replaces a recipe's own (`loop/homes.py`).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from guerdon.envs.world_turns import Shows
 
 
 def default_env(source: Any) -> Env | None:
-    """The environment that a source's problems are at home in; None where an answer is all they want.
+    """The default environment of a source's problems; None if a single answer is enough.
 
     >>> import guerdon as gd
     >>> gd.envs.default_env(gd.tasks.load("chain:2")) is None
@@ -27,7 +27,7 @@ def default_env(source: Any) -> Env | None:
     if own is not None or not hasattr(source, "kinds"):
         return own
     kinds = source.kinds()
-    if len(kinds) < 2:  # rows of one kind tell of themselves
+    if len(kinds) < 2:  # rows of one kind have their own
         return getattr(next(iter(kinds.values()), None), "home", None)
     homes = {kind: default_env(each) for kind, each in kinds.items()}
     return by_kind({kind: home or single_turn() for kind, home in homes.items()}) if any(homes.values()) else None
@@ -35,7 +35,7 @@ def default_env(source: Any) -> Env | None:
 
 @part
 class by_kind:
-    """Problems of several kinds, each played in an environment of its own; the roles are those of all of them.
+    """Problems of several kinds, each in its own environment; the roles are those of all of them.
 
     >>> import guerdon as gd
     >>> gd.envs.by_kind({"chain:2": gd.envs.single_turn(), "chain:3": gd.envs.dataset_env()}).roles
@@ -74,8 +74,8 @@ class by_kind:
 
 @part
 class demonstrated:
-    """An environment played by one who knows everything: what it should say is put in its mouth, turn by turn. To learn from
-    (`sft`), and to see that a goal can be reached.
+    """An environment played by an oracle policy, whose turns are teacher-forced: demonstrations to train on (`sft`), and a
+    check that the goal can be reached.
 
     >>> import guerdon as gd
     >>> gd.envs.demonstrated(gd.envs.by_kind({})).roles

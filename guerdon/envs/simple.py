@@ -1,4 +1,4 @@
-"""The two plainest environments: ask once, and recite what is known."""
+"""The two simplest environments: one prompt and one answer, sampled or from a data set."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from guerdon.core.task import Ask
 
 @part
 class single_turn:
-    """Show the prompt, take the answer.
+    """One prompt, one sampled answer.
 
     >>> import guerdon as gd
     >>> gd.envs.single_turn().roles, gd.envs.single_turn("critic").roles
@@ -31,7 +31,7 @@ class single_turn:
 
 @part(was="recital")
 class dataset_env:
-    """A data set as an environment: the role is shown the prompt and recites the task's answer. Nothing is sampled.
+    """A data set as an environment: the role is shown the prompt and teacher-forced on the task's answer; nothing is sampled.
 
     >>> import guerdon as gd
     >>> gd.envs.dataset_env().roles

@@ -62,7 +62,7 @@ class World(Protocol):
         """The world's answer to what the player said. Whatever that was: a move that is not understood is answered too."""
 
     def gold(self) -> str:
-        """What a player who knows everything would say now."""
+        """What an oracle would say now."""
 
     def outcome(self) -> dict[str, Any]:
         """What came of it so far, as JSON values: `goal`, 0 to 1, and what else is worth knowing."""
@@ -102,7 +102,7 @@ class InTurns(abc.ABC):
         return await played_in_turns(self.open(ask, seats.seed), seats, self.role, self.most, self.seconds)
 
     async def demonstrate(self, ask: Ask, seats: Seats) -> Episode:
-        """The same with `gold` in the role's mouth: an episode to learn from, and to try an environment with."""
+        """The same, teacher-forced on `gold`: a demonstration to train on, and to test an environment with."""
         return await played_in_turns(self.open(ask, seats.seed), seats, self.role, self.most, self.seconds, gold=True)
 
 
@@ -144,7 +144,7 @@ def _limit(seats: Seats, role: str, view: Any, turns: int, most: int, began: flo
 
 @runtime_checkable
 class Shows(Protocol):
-    """An environment that can show how it is done: `demonstrate` is `play` with the right words in every mouth.
+    """An environment with demonstrations: `demonstrate` is `play` with every role teacher-forced on the right turns.
 
     >>> import guerdon as gd
     >>> isinstance(gd.envs.by_kind({}), gd.envs.Shows), isinstance(gd.envs.single_turn(), gd.envs.Shows)

@@ -1,4 +1,4 @@
-"""What is asked of a run's models on held-out things, and what is measured of it."""
+"""Exams: held-out problems for a run's models, and metrics on them."""
 
 from guerdon.core.lazy import front_door
 

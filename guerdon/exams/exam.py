@@ -99,9 +99,9 @@ class Exam:
 
 @dataclass(frozen=True)
 class Sitting:
-    """An exam as it was sat: what a metric is called with, to return JSON numbers by name. `tries` is how many each problem
-    had. The columns that the metric `needs` are in the batch: readings of models (`rm.final`), and `correct`. With `evenly`
-    kinds of problems weigh the same, however many problems there are of each.
+    """One evaluation with an exam: a metric is called with it and returns JSON numbers by name. `tries` is the number of tries
+    per problem. The columns that the metric `needs` are in the batch: readings of models (`rm.final`), and `correct`. With
+    `evenly` kinds of problems have equal weight, however many problems there are of each.
 
     >>> import guerdon as gd
     >>> def all_right(sitting):

@@ -120,7 +120,7 @@ def _known_solutions(sitting: Sitting) -> tuple[list[CheckedSolution], str]:
 class calibration:
     r"""Whether a confidence is worth its number: over the tries that have one and could be checked, `ece`, the expected
     calibration error $\sum_b \frac{n_b}{n}|\text{said}_b - \text{right}_b|$ over ten equal bins (Guo et al. 2017,
-    arXiv:1706.04599); `brier`, the mean of $(p-y)^2$; `confidence`, the mean of $p$, to be held against
+    arXiv:1706.04599); `brier`, the mean of $(p-y)^2$; `confidence`, the mean of $p$, to be compared with
     pass@1; and `confident`, how many they were.
 
     `confidence` is a reward, or the name of a column with a number for each try, such as a model's reading `rm.final`; with

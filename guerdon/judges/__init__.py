@@ -1,4 +1,4 @@
-"""Rewards that ask a model: scales, rubrics, comparisons, and who answers."""
+"""Rewards that query a model: scales, rubrics, comparisons, and the models that answer."""
 
 from guerdon.core.lazy import front_door
 

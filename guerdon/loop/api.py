@@ -90,9 +90,9 @@ def train(
     with the package. Further keywords are the recipe's knobs; dotted ones go in `settings` (`{"learn.clip": 0.5}`). With a
     `budget` (400_000 tokens: "400000"; "5000:samples") the run ends when it is spent. `resume` goes on with an earlier run of
     the same recipe; one that names Python files and was not made by this user on this computer with `trust` alone. `again` is
-    an earlier run to train once more, but for what is said now. A `truth`, "verified" for the task's own check or what `reward`
+    an earlier run to rerun with the changes given here. A `truth`, "verified" for the task's own check or what `reward`
     takes, scores the same tries and is never trained on; `watch` raises alarms, by all rules or those listed (docs/watch.md).
-    `progress` is shown where somebody looks on (a terminal, IPython, a notebook), or as told. Ctrl-C, or a notebook's stop
+    `progress` is shown on a terminal, in IPython and in a notebook, unless set. Ctrl-C, or a notebook's stop
     button, finishes the step and returns the run as far as it came; a second one ends it at once.
 
     >>> import tempfile
@@ -275,7 +275,8 @@ def evaluate(
     each of several, measures. With a `reward` (as `train` takes it) its mean on the same tries stands beside. In an `env`, such
     as `gd.search.beam(keep="chosen")`, every problem is played there, and `tokens` is what a try cost (docs/search.md).
     `models` are others that exams, rewards and searches seat or read, by the names they have for them; a run's folder stands
-    for the policy that it trained, or for its reward model. `progress` is shown where somebody looks on, or as told.
+    for the policy that it trained, or for its reward model. `progress` is shown on a terminal, in IPython and in a
+    notebook, unless set.
 
     >>> import guerdon as gd
     >>> result = gd.evaluate("sprig", task="chain:1", tasks=8, sampling=gd.Sampling(temperature=0.0))

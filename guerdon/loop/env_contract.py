@@ -30,13 +30,13 @@ NONSENSE = ("", "?", "\x00\ud7ff \U0001f600", "7" * 300, "yes\nno\n" * 40, "{[<'
 def check_env(
     env: Any, task: Any = None, *, gold: Say | Mapping[str, Say] | None = None, episodes: int = 20, seed: int = 0
 ) -> dict[str, int]:
-    """Hold an environment to the contract on the first training problems of a task; a broken promise is one clear line.
+    """Test an environment against the contract on the first training problems of a task; a broken promise is one clear line.
 
     An episode is the same when it is played again with the same seed, alone or among others, and when it is started again in
-    its middle. Whoever knows everything reaches the goal; one who talks nonsense does not, breaks nothing and is not played
+    its middle. The oracle policy reaches the goal; random text does not, breaks nothing and is not played
     for ever. An answer that was cut off ends CUT. What is recorded are JSON values.
 
-    `env` may be a source of problems, or its name, that brings its environment along. Who knows everything is asked of the
+    `env` may be a source of problems, or its name, that has an environment of its own. The oracle policy comes from the
     environment (`demonstrate`), or is `gold`, a script `say(view, past, seed)` as `gd.models.scripted` takes it, or one for
     each role. Returns what was checked.
 

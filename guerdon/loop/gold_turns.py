@@ -1,4 +1,4 @@
-"""What one who knows everything is shown and says, turn by turn, in any world that can show how it is done: to write text from.
+"""Demonstrations of an oracle policy as text, turn by turn, in any environment that has them: to build a corpus.
 
 No model, no player and no tokens: seats that only write down what is put in their mouths. Calls of tools whose result the gold
 knows are not run, so no sandbox is started for programs of our own.
@@ -27,8 +27,9 @@ NO_STEPS = np.zeros(0, np.float32)
 
 
 def gold_turns(source: Any, task: Task, *, role: str = "policy", seed: int = 0, calls: str = "sprig") -> Turns:
-    """The turns of a role in a problem of `source`, played at home by one who knows everything: what it is shown, and what it
-    says. Without a home it is the problem and its solution. `calls` is how tools are called, `seed` is of the world's dice.
+    """The turns of a role in a problem of `source`, played in its default environment by an oracle policy: its views
+    and its outputs; without such an environment, the problem and its solution. `calls` is the format of tool calls, `seed` that
+    of the environment.
 
     >>> import guerdon as gd
     >>> source = gd.tasks.load("calculator/equation:4")

@@ -30,7 +30,7 @@ def move_home(recipe: Recipe, source: Any) -> None:
     for holder in (recipe, *recipe.exams):
         if type(holder.env) is single_turn:
             holder.env = home
-        elif isinstance(holder.env, single_turn | dataset_env):  # one that puts the solution in the role's mouth
+        elif isinstance(holder.env, single_turn | dataset_env):  # one that teacher-forces the solution
             holder.env = demonstrated(home)
     recipe.seats = {**{role: recipe.seats["policy"] for role in home.roles if "policy" in recipe.seats}, **recipe.seats}
 
@@ -50,7 +50,7 @@ def played_in(source: Any, env: Env | None) -> Env:
 
 
 def demonstration(source: Any, index: int = 0, split: Split = "test") -> Episode:
-    """A problem of a source as one who knows everything goes about it, at home where it has one. To look at, with
+    """An oracle's solution of a problem, in the source's default environment if it has one. To inspect, with
     `gd.transcript`.
 
     >>> import guerdon as gd
@@ -74,5 +74,5 @@ def demonstration(source: Any, index: int = 0, split: Split = "test") -> Episode
 
 
 def silent(view: Any, past: Any, seed: int) -> str:
-    """The script of a role whose words are put in its mouth."""
+    """The script of a role that is teacher-forced."""
     return ""

@@ -21,7 +21,7 @@ from guerdon.losses.terms import Term, effective_samples
 class sft(Term):
     r"""Cross-entropy on the actions of the batch: $-\log\pi(a)$.
 
-    The maximum-likelihood fit to whoever acted: unbiased for that policy, and no better than it. On a selection of
+    The maximum-likelihood fit to the actor: unbiased for that policy, and no better than it. On a selection of
     one's own tries that went well it is rejection sampling fine-tuning. Given steps are read, never imitated. Assumes that
     what was done is worth doing. No paper: maximum likelihood.
 

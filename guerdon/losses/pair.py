@@ -72,7 +72,7 @@ class dpo(Term):
     def __call__(self, batch: Batch, live: Mapping[str, Tensor]) -> tuple[Tensor, dict[str, Tensor]]:
         pairs, logp = pairs_of(batch), live["logp"]
         gain = logp if self.to == WITHOUT_REFERENCE else logp - batch[f"{self.to}.logp"]
-        gain = torch.where(batch.weight > 0, gain, 0.0)  # what was put in the actor's mouth is no merit of its own
+        gain = torch.where(batch.weight > 0, gain, 0.0)  # supplied actions are not the actor's own
         gain = self.beta * per_track(gain, batch, mean=self.per == "step")
         margin = gain[pairs.better] - gain[pairs.worse]
         z = margin - self.margin - self.offset * pairs.margin

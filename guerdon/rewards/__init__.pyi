@@ -18,7 +18,7 @@ from guerdon.rewards.formula.per_step import min_form as min_form
 from guerdon.rewards.formula.per_step import overall as overall
 from guerdon.rewards.formula.per_step import potential as potential
 from guerdon.rewards.formula.per_step import shortfall as shortfall
-from guerdon.rewards.formula.per_step import step_standing as step_standing
+from guerdon.rewards.formula.per_step import step_zscores as step_zscores
 from guerdon.rewards.formula.rarity import by_rarity as by_rarity
 from guerdon.rewards.formula.reward import Reward as Reward
 from guerdon.rewards.formula.reward import as_reward as as_reward

@@ -1,4 +1,4 @@
-"""Searching for an answer: several ways on are tried, and one is chosen or all are kept."""
+"""Search: several continuations are sampled, and one is chosen or all are kept."""
 
 from guerdon.core.lazy import front_door
 

@@ -2,8 +2,8 @@
 
 from guerdon.search.beams import beam as beam
 from guerdon.search.beams import lookahead as lookahead
-from guerdon.search.chosen_tracks import chosen_way as chosen_way
-from guerdon.search.grown_trees import grown as grown
+from guerdon.search.chosen_tracks import chosen_path as chosen_path
+from guerdon.search.grown_trees import sampled_tree as sampled_tree
 from guerdon.search.revising import revise as revise
 from guerdon.search.step_scorers import log_ratio as log_ratio
 from guerdon.search.step_scorers import monte_carlo_scorer as monte_carlo_scorer

@@ -11,15 +11,15 @@ from guerdon.core.part import part
 from guerdon.core.play import Play
 
 
-@part
-class chosen_way(FieldColumns):
+@part(was="chosen_way")
+class chosen_path(FieldColumns):
     """A track column: 1 for the way that a search chose, 0 for every other of its tree. Not applicable where nothing searched.
 
     With `select.at_least("chosen")` and a loss that imitates, a policy is taught what search made of it (expert iteration,
     Anthony et al. 2017, arXiv:1705.08439). No formula. A way that was chosen need not be right: filter by `correct` too.
 
     >>> import guerdon as gd
-    >>> gd.search.chosen_way().gives
+    >>> gd.search.chosen_path().gives
     ('chosen',)
     """
 

@@ -14,8 +14,8 @@ from guerdon.core.task import Ask
 LINE = "\n"
 
 
-@part
-class grown:
+@part(was="grown")
+class sampled_tree:
     """One answer as a tree: `branch[0]` ways from the start, `branch[1]` on from each that is not over, and so on; a segment is
     so many `tokens` long, or, with `tokens=0`, a line. The last ones go on to the answer's end.
 
@@ -28,7 +28,7 @@ class grown:
     episode that branches cannot be started again in its middle.
 
     >>> import guerdon as gd
-    >>> gd.search.grown(branch=(2, 3), tokens=0).roles
+    >>> gd.search.sampled_tree(branch=(2, 3), tokens=0).roles
     ('policy',)
     """
 
@@ -39,7 +39,7 @@ class grown:
     def __post_init__(self) -> None:
         if not self.branch or min(self.branch) < 1:
             raise UserError(
-                f"grown needs a branching factor for each level, 1 or more: branch=(4, 4), not {self.branch}"
+                f"sampled_tree needs a branching factor for each level, 1 or more: branch=(4, 4), not {self.branch}"
             )
 
     @property
@@ -50,7 +50,7 @@ class grown:
     async def play(self, ask: Ask, seats: Seats) -> Episode:
         how, seat = seats.sampling, seats[self.role]
         if how.stop and not self.tokens:
-            raise UserError("grown(tokens=0) stops at line ends itself: remove sampling.stop, or cut by tokens")
+            raise UserError("sampled_tree(tokens=0) stops at line ends itself: remove sampling.stop, or cut by tokens")
         over = (End.DONE, End.FAILED) if not self.tokens else (End.DONE, End.FAILED, End.STOPPED)
         left: dict[int | None, int] = {
             None: how.max_tokens

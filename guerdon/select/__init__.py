@@ -1,4 +1,4 @@
-"""What is learned from: filters, pairs, more tries, second roles, memories of episodes."""
+"""Selection of what to train on: filters, pairs, more tries, second roles, memories of episodes."""
 
 from guerdon.core.lazy import front_door
 

@@ -37,7 +37,7 @@ class hint:
     """The first `share` of a task's reference solution, put into an ask.
 
     `how="prompt"` writes it into the question by `template`; the share is of the solution's characters, as in GHPO's released
-    code. `how="start"` puts it in the mouth of `role`: its answer begins with it (given actions: seen, scored with the rest
+    code. `how="start"` teacher-forces it: the answer of `role` begins with it (given actions: seen, scored with the rest
     of the answer, never learned), and the share is of what the model does to say the solution, tokens of a language model.
     That asks no new language of a small model, and needs an environment in which `role` acts first. Both cut anywhere, and
     round to the nearest whole (a very short solution may so give nothing away).
@@ -195,7 +195,7 @@ class hinted:
     """What `curriculum` draws, each with a hint of `share` of its solution, before step `until` (0: always).
 
     A cold start: GHPO (Liu et al. 2025, arXiv:2507.10628) may begin so, before it looks at what is solved without help. As a
-    curriculum that always hints it is the plain idea that adaptive hints are held against.
+    curriculum that always hints it is the plain idea that adaptive hints are compared with.
 
     >>> import guerdon as gd
     >>> from guerdon.core.example import ExamplePlay
@@ -225,7 +225,7 @@ class unhinted(FieldColumns):
     was sampled with, so that the ratio of a step is
     $\rho_t = \pi(o_t \mid q, o_{<t})\,/\,\pi_{old}(o_t \mid q, hint, o_{<t})$.
     A hint in the question (`how="prompt"`) goes out of it. One that begins the answer (`how="start"`) becomes part of
-    the answer: whoever gave it said it for certain, so $\pi_{old} = 1$ there and $\rho_t$ is the policy's own probability. Both
+    the answer: it was given with certainty, so $\pi_{old} = 1$ there and $\rho_t$ is the policy's own probability. Both
     make a step pull the less, the less likely it is without help.
 
     Tries without a hint are left as they are. The ask still says what was asked. Columns that a model read under the hint are

@@ -25,7 +25,7 @@ from guerdon.core.play import Play
 class remembered(FieldColumns):
     r"""Joins `draw` episodes of earlier steps to the batch, and remembers this step's.
 
-    `which` is a selection of tracks (`at_least("correct")`, `best("reward", by="task")`; None: all of them) that is made anew
+    `which` is a selection of tracks (`at_least("correct")`, `best("reward", by="task")`; None: all of them) that is remade
     in each step from what is remembered and what is new; of that the newest `keep` episodes stay, and with `older` none
     that is more than so many steps old. What failed, and what has a score that failed, is never remembered.
 

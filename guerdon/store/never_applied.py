@@ -39,6 +39,6 @@ def never_applied(events: Sequence[Event]) -> list[str]:
     steps = sum(isinstance(e, StepDone) for e in events)
     return [
         f"{part.rpartition('.')[2]} never applied in {steps} step{'s' * (steps != 1)}: it scored no sample, so it had"
-        f" no part in {part.rpartition('.')[0]!r}; see when it says None"
+        f" no effect on {part.rpartition('.')[0]!r}; see when it says None"
         for part in unapplied_columns(events)
     ]

@@ -1,4 +1,4 @@
-"""Problems: families with exact truth down to the step, rows of a file, and changes of either.
+"""Tasks: families with exact step checkers, rows of a file, and modifications of both.
 
 `load` finds them by name.
 """

@@ -12,7 +12,7 @@ from guerdon.tasks.family import Family, Problem, read_solution
 
 
 def check_task(family: Any, problems: int = 200) -> dict[str, int]:
-    """Hold a task source to the contract on `problems` problems a split; a broken promise is one clear line.
+    """Test a task source against the contract on `problems` problems a split; a broken promise is one clear line.
 
     Every source: the same index gives the same problem, train and test do not meet, the answer passes its own checker, and an
     empty and a padded answer do not. A `Family` moreover: the gold solution passes and has no wrong step, near-misses

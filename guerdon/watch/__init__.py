@@ -1,1 +1,1 @@
-"""The watch: while a run trains, rules look at the numbers of its steps and raise alarms; what is learned, they never touch."""
+"""The watch: rules read the numbers of a run's steps and raise alarms; they never change what is learned."""

@@ -35,15 +35,15 @@ VARIANTS: dict[str, list[dict[str, str]]] = {  # what a knob makes another algor
 PAID = "correct"  # the column that is learned from where no reward is given
 SILENT = {"teacher"}  # knobs that a recipe cannot do without and that say nothing about it
 NAMED = [  # algorithms without a recipe in the house: credit, loss, and what the two do not say
-    ("GRPO with process rewards", 'centre("process", gives_to="standard"), reward_to_go("standard", gives_to="advantage")', "clipped()", "`process` applies to the ends of steps alone"),
+    ("GRPO with process rewards", 'centre("process", gives_to="standard"), reward_to_go("standard", gives_to="advantage")', "clipped()", "`process` applies only to the ends of steps"),
     ("GDPO", 'separately(("correct", "style")), whiten()', "clipped()", ""),
-    ("GiGPO", 'centre(gives_to="among_tries"), mixed(("among_tries", "among_steps"))', "clipped()", "a step advantage among like states comes from a stage of one's own"),
+    ("GiGPO", 'centre(gives_to="among_tries"), mixed(("among_tries", "among_steps"))', "clipped()", "a step advantage among similar states needs your own stage"),
     ("OPO", "weighted_baseline()", "", ""),
     ("PKPO", "best_of_k()", "", ""),
     ("SPIRAL", "role_baseline()", "", "self-play: both seats on one policy"),
     ("VinePPO", "restarts(score)", "", "`score` is the stage that scores the tries"),
     ("tree search, siblings compared", 'centre(by="parent")', "", "or `prefix_gain()`"),
-    ("SPO-tree", 'prefix_gain(mean="child", once=True)', 'clipped(mean="step")', "a tree by `search.grown`, learned from where steps are `unlikely`"),
+    ("SPO-tree", 'prefix_gain(mean="child", once=True)', 'clipped(mean="step")', "a tree by `search.sampled_tree`, trained on where steps are `unlikely`"),
     ("SPO-chain", "restarts(score, every=5, below=0.9)", 'clipped(mean="step")', "likewise"),
     ("TEMPO", "branch_gain()", "clipped()", ""),
     ("attention-based credit", 'redistribute(weights="attention"), reward_to_go()', "", "the weights are a column that a stage reads from a reward model"),
@@ -65,7 +65,7 @@ NAMED = [  # algorithms without a recipe in the house: credit, loss, and what th
     ("outcome verifier", "", 'outcome("correct", kind="logistic")', "a model with a value head"),
     ("implicit PRM, PRIME's", "", "implicit_outcome(0.05)", "the log-ratio of a step is then a process reward"),
     ("on-policy distillation from sampled tokens", "", 'kl(1.0, to="teacher", kind="k2")', 'or in the reward, `kl_cost(1.0, to="teacher")`'),
-    ("GKD: forward, reverse, Jensen-Shannon", "", "distilled(0.0), distilled(1.0), distilled(0.5)", "off-policy on recited tracks, on-policy on the student's own"),
+    ("GKD: forward, reverse, Jensen-Shannon", "", "distilled(0.0), distilled(1.0), distilled(0.5)", "off-policy on teacher-forced tracks, on-policy on the student's own"),
 ]  # fmt: skip
 
 
@@ -87,12 +87,12 @@ def built_recipes() -> Built:
 def chart_page(recipes: Built, parts: Mapping[str, type]) -> str:
     lines = ["# Which algorithm is which combination", ""]
     lines += [
-        "The first table is read off the house recipes as they are built, knobs at their defaults or as said.",
+        "The first table is generated from the house recipes, with default knobs unless stated.",
         "",
     ]
-    lines += ["## Recipes of the house", ""]
+    lines += ["## House recipes", ""]
     lines += [
-        "| recipe | paper | credit | loss | learned from | updates | what else |",
+        "| recipe | paper | credit | loss | trained on | updates | what else |",
         "| --- | --- | --- | --- | --- | --- | --- |",
     ]
     for name, made in recipes.items():
@@ -100,14 +100,14 @@ def chart_page(recipes: Built, parts: Mapping[str, type]) -> str:
             lines.append(recipe_row(name, settings, recipe))
     lines += [
         "",
-        "Whatever the reward is, tries are scored by the task's own checker too; without a reward, that is what is learned from, and its"
+        "The task's own checker always scores the tries too; without a reward, that score is the reward, and its"
         " column `correct` is not repeated above. *Updates*: optimiser steps on one batch of tries.",
         "",
     ]
     lines += [
         "## Others",
         "",
-        "Without a recipe in the house; each formula below is built when this page is made. An empty cell: that half is open. Papers: on the parts' pages.",
+        "Combinations without a house recipe; each formula below is built when this page is generated. An empty cell: any choice works. Papers: on the parts' pages.",
         "",
     ]
     lines += ["| algorithm | credit | loss | what else |", "| --- | --- | --- | --- |"]

@@ -12,8 +12,8 @@ from pages.prose import table
 
 HEAD = """# Command line
 
-Every verb explains itself by examples: `guerdon VERB --help`. With `--json` the last line is one JSON object. The exit code is 0 for
-what was done, 2 for a mistake in what was asked, 1 for a run that stopped, and 130 for one that a signal interrupted."""
+`guerdon VERB --help` explains a verb with examples. With `--json` the last line is one JSON object. The exit code is 0 for
+success, 2 for a mistake in the command, 1 for a run that stopped, and 130 for one that a signal interrupted."""
 
 
 def page() -> str:
@@ -33,7 +33,7 @@ def verb(name: str, command: Any, parent: Any) -> str:
             f"## guerdon {name}",
             f"```text\nguerdon {name} {usage}\n```",
             inspect.cleandoc(command.help or ""),
-            table(["what may be given", "what it does"], rows),
+            table(["argument or option", "what it does"], rows),
             f"```console\n{prompted(inspect.cleandoc(examples))}\n```",
         ]
     )

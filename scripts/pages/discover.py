@@ -40,7 +40,7 @@ ROOMS = (  # in the order of the site; a package that is not named here comes la
     PYTHON,
 )
 WORDS = {  # of the rooms that are no package
-    SCHEDULES: "A number that changes over a run: any float knob takes one in place of a number.",
+    SCHEDULES: "A number that changes over a run: any float knob accepts one.",
     PYTHON: "What `import guerdon as gd` offers besides the shelves: training, runs, recipes, batches.",
 }
 HIDDEN = ("cli", "engine", "recipes", "workers")  # packages whose parts are no shelf of the reader's

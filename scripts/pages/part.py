@@ -153,16 +153,16 @@ def columns(cls: type) -> str:
     """The columns a part reads and gives as it comes, the readings of the model that it asks for, or a scorer's fields."""
     holder = cls() if all(default_of(f) is not dataclasses.MISSING for f in own_knobs(cls)) else cls
     lines = []
-    for name, words in (("needs", "Reads columns"), ("wants", "Reads of the model it teaches"), ("gives", "Gives")):
+    for name, words in (("needs", "Reads columns"), ("wants", "Reads from the model it trains"), ("gives", "Gives")):
         try:
             names = getattr(holder, name, None)
         except UserError:  # it lacks something that only its user can give
             continue
         if hasattr(names, "any_name"):  # the fields of a sample that a scorer is called with
-            words, names = "Reads of the sample", names.names
+            words, names = "Reads from the sample", names.names
         if isinstance(names, tuple) and names:
             lines.append(f"{words}: {', '.join(f'`{column}`' for column in names)}.")
-    return f"## What it reads and gives\n\nAs it comes. {' '.join(lines)}" if lines else ""
+    return f"## Columns\n\nWith default knobs. {' '.join(lines)}" if lines else ""
 
 
 def problems(family: type[Family]) -> str:

@@ -119,7 +119,7 @@ def test_requests_that_are_none(mixed):
         assert all(word in found.error for word in words), found.error
 
     one = {"completion": "1"}
-    refused(b'{"samples": [', 400, "no JSON", "character 13")
+    refused(b'{"samples": [', 400, "not JSON", "character 13")
     refused(b"", 422, "the body")
     refused([], 422, "the body")
     refused({}, 422, "samples: field required")

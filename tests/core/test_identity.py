@@ -158,8 +158,8 @@ def house_hashes():
 
 MEND = """
 The hash of a house recipe has changed, and with it that of every run and all evidence of it. If it was not meant:
-a knob that joined a part says `absent=` the value that means "as before" (core/part.py: knob), a part whose class was renamed
-keeps its name, `@part(name="old")`. If it was (a default changed, a part was added): python tests/core/test_identity.py
+a knob that joined a part says `absent=` the value that means "as before" (core/part.py: knob), a part that was renamed
+says so, `@part(was="old")`. If it was (a default changed, a part was added): python tests/core/test_identity.py
 """
 
 

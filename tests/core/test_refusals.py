@@ -260,7 +260,7 @@ class short:
     [
         (forgetful(), "stage forgetful has no `needs`: add `needs = (...)`, the columns that it reads (`needs = ()`: none)"),
         (silent_stage(), "stage silent_stage has no `gives`: add `gives = (...)`, the columns that it adds"),
-        (boastful(), "stage boastful declares 'bonus' in `gives` and did not add it: add it, batch.put('bonus', ...)"),
+        (boastful(), "stage boastful declares 'bonus' in `gives` and did not add it: call batch.put('bonus', ...)"),
         (lost(), "stage lost returned None, not a batch: end it with `return batch`"),
         (hollow(), "column 'bonus' has 4 NaN without a reason: say why with batch.put(..., because=COLUMN)"),
         (short(), "column 'bonus' has 1 values for 4 tracks"),

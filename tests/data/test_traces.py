@@ -167,12 +167,12 @@ def but(**changes):
         ({"text": "x"}, "no messages"),
         (but(messages=[]), "no messages"),
         (but(messages__1__role="function"), "message 2 has the role 'function'"),
-        (but(messages__1=7), "message 2 is no object"),
+        (but(messages__1=7), "message 2 is not an object"),
         (but(messages__1__content=None), "message 2 has no content"),
         (but(messages__5__content=None), "message 6 has no content"),
         (but(messages__1__content=[{"type": "image_url"}]), "message 2 has a part that is not text (image_url)"),
-        (but(messages__3__tool_call_id="z"), "message 4 answers 'z', which is no open call"),
-        (but(messages__3__tool_call_id="a"), "message 5 answers 'a', which is no open call"),
+        (but(messages__3__tool_call_id="z"), "message 4 answers 'z', which is not an open call"),
+        (but(messages__3__tool_call_id="a"), "message 5 answers 'a', which is not an open call"),
         (but(messages__3__tool_call_id=None), "message 4 is a tool's and has no tool_call_id"),
         (but(messages__3=None), "message 5 comes before 'b' is answered"),
         (but(messages__2__tool_calls__1__id="a"), "message 3 has two calls with one id"),
@@ -285,4 +285,4 @@ def test_replay_scores_a_file_of_traces(tmp_path, capsys):
         ("2", 0.0, 3, 1),
     ]
     assert main(["replay", str(file), "--reward", f"{reward}:five", "--step", "1"]) == 2
-    assert "leave --step and --column out" in capsys.readouterr().err
+    assert "remove --step and --column" in capsys.readouterr().err

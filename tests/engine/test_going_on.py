@@ -162,7 +162,7 @@ def test_a_turn_that_is_over_does_not_go_on():
 
     with pytest.raises(UserError, match=r"'policy' cannot continue: its turn is over \(done\)"):
         played(table(length=3), always())
-    with pytest.raises(UserError, match="'policy' cannot go on: it has not acted"):
+    with pytest.raises(UserError, match="'policy' cannot continue: it has not acted"):
         played(table(length=3), early())
 
 

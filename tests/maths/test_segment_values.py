@@ -26,7 +26,7 @@ from guerdon.envs.simple import single_turn
 from guerdon.models.probing import probe
 from guerdon.models.tables import tabular
 from guerdon.rewards.stage.score_stages import score
-from guerdon.search.grown_trees import grown
+from guerdon.search.grown_trees import sampled_tree
 
 
 def rewarded(episodes, *rewards):
@@ -275,7 +275,7 @@ def test_credit_of_segments_is_closer_to_the_truth_than_that_of_answers(exact):
     merged = errors(branch_gain(outcome=0.0, std=False), single_turn(), exact, 64)
     tempo = errors(branch_gain(std=False), single_turn(), exact, 64)
     chains = errors(restarts(score(ones), tries=16, every=1), single_turn(), exact, 64)
-    grown_by_one = errors(prefix_gain(mean="child"), grown(branch=(8, 4, 4, 4), tokens=1), exact, 1)
+    grown_by_one = errors(prefix_gain(mean="child"), sampled_tree(branch=(8, 4, 4, 4), tokens=1), exact, 1)
     for error, likeness in (merged, chains, grown_by_one):
         assert error < grpo[0] / 3 and likeness > grpo[1] + 0.2
     assert tempo[1] > grpo[1] + 0.05  # GRPO's term is still in it

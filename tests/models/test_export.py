@@ -340,16 +340,16 @@ def test_the_command_line(sprig_run, tmp_path, monkeypatch, capsys):
     loaded(tmp_path / "out")
     refused(cli("export", run, "two", "--adapter"), "has no adapter, all of its weights were trained: remove --adapter")
     refused(cli("export", run, "two", "--name", "polcy"), "did you mean 'policy'?")
-    refused(cli("export", run, f"{run}/inside"), "lies in the run that is exported")
+    refused(cli("export", run, f"{run}/inside"), "is inside the exported run")
     refused(cli("export", run, "out/mine.txt"), "is a file, not a folder")
     refused(cli("export", "nowhere", "two"), "nowhere is not a run folder")
-    refused(cli("export", run), "export where to? give a folder for the model, or --traces FILE")
+    refused(cli("export", run), "no destination: give a folder for the model, or --traces FILE")
     assert not (tmp_path / "two").exists()  # nothing is left of what was refused
 
 
 def test_runs_that_have_nothing_to_export(tmp_path):
     table = gd.train("grpo", task="parity", model="tabular", steps=0, out=tmp_path / "table", options=NOTHING)
-    with pytest.raises(UserError, match="a tabular model is no language model"):
+    with pytest.raises(UserError, match="a tabular model is not a language model"):
         gd.export(table, tmp_path / "out")
     lines = table.folder.events.read_text().splitlines(keepends=True)
     table.folder.events.write_text("".join(line for line in lines if '"Ended"' not in line))

@@ -340,7 +340,7 @@ def rewrite(path, **changes):
         (lambda f: rewrite(f / "config.json", architectures=["OPTForCausalLM"]), "a gpt2 is no OPTForCausalLM"),
         (lambda f: rewrite(f / "config.json", n_layer="two"), "config.json cannot be opened by transformers"),
         (lambda f: rewrite(f / "config.json", n_layer=3), "has no tensor transformer.h.2"),
-        (lambda f: rewrite(f / "config.json", n_layer=1), "config.json knows nothing of: .*h.1"),
+        (lambda f: rewrite(f / "config.json", n_layer=1), "config.json does not describe: .*h.1"),
         (lambda f: rewrite(f / "config.json", n_embd=48), "model.safetensors cannot be opened by transformers"),
         (lambda f: rewrite(f / "config.json", vocab_size=100), "they do not fit; take the tokenizer.json that came"),
     ],

@@ -414,7 +414,7 @@ def rewrite(path, **changes):
         (lambda f: (f / "tokenizer.json").write_text("{}"), "tokenizer.json cannot be read"),
         (lambda f: (f / "model.safetensors").write_text("junk"), "model.safetensors cannot be read"),
         (lambda f: rewrite(f / "config.json", num_hidden_layers=3), "has no tensor model.layers.2"),
-        (lambda f: rewrite(f / "config.json", num_hidden_layers=1), "knows nothing of: model.layers.1"),
+        (lambda f: rewrite(f / "config.json", num_hidden_layers=1), "does not describe: model.layers.1"),
         (lambda f: rewrite(f / "config.json", intermediate_size=40), "is 48x32, config.json asks for 40x32"),
         (lambda f: rewrite(f / "config.json", vocab_size=100), "they do not fit"),
         (

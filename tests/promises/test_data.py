@@ -183,7 +183,7 @@ def test_nulls_and_lists_of_a_parquet_file_are_named(cli):
     words = ("train", "grpo", "--data", "my.parquet", "--steps", "1", *SMALL)
     refused(cli(*words), "my.parquet, row 2: no text in column 'prompt'", "; row 3: no text in column 'answer'")
     pq.write_table(pa.table({"prompt": [["a"], ["b"]], "answer": [1, 2]}), "my.parquet")
-    refused(cli(*words), "my.parquet, row 1: no text in column 'prompt', but a message that is no object")
+    refused(cli(*words), "my.parquet, row 1: no text in column 'prompt', but a message that is not an object")
 
 
 def test_what_is_no_file_does_not_hang(cli, tried):
@@ -264,7 +264,7 @@ def test_ratings_are_read_the_same_way(tmp_path, tried):
             '{"prompt": "a", "completion": "b", "rating": 1' + "0" * 400 + "}",
             "line 2: rating must be a number, not 1000",
         ),
-        ('{"prompt": "a", "completion": "b", "rating": NaN}', "line 2: NaN is no number"),
+        ('{"prompt": "a", "completion": "b", "rating": NaN}', "line 2: NaN is not a JSON number"),
         ('{"prompt": "a", "completion": "\\ud800", "rating": 1}', "line 2: half a character"),
         ("[" * 100_000, "line 2: more than 64 values"),
     ):

@@ -374,7 +374,7 @@ def test_types_and_shapes_of_weights(own, tried):
         ({name: weights[name].long()}, "is stored as I64"),
         ({name: torch.zeros(31)}, "model.norm.weight is 31, config.json asks for 32"),
         ({name: torch.zeros(32, 1)}, "model.norm.weight is 32x1"),
-        ({"model.spare.weight": torch.zeros(1)}, "knows nothing of: model.spare.weight"),
+        ({"model.spare.weight": torch.zeros(1)}, "does not describe: model.spare.weight"),
     ):
         save_file({**weights, **change}, own / "model.safetensors")
         one_line(own, says)

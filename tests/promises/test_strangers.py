@@ -87,7 +87,7 @@ def test_files_of_a_strangers_run_are_not_run(cli, monkeypatch, tried):
         (("train", "--resume", "c"), "./recipe.py"),
         (("replay", "c", "--reward", "exact"), "./recipe.py"),
     ):
-        refused(cli(*words), f"names Python files ({file}) and was not made by you on this computer", "say --trust")
+        refused(cli(*words), f"names Python files ({file}) and was not made by you on this computer", "add --trust")
         tried()
     with pytest.raises(UserError, match="trust=True"):
         gd.train(resume="a")

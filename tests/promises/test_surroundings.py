@@ -387,7 +387,7 @@ def test_a_second_signal_is_taken_at_once(cli, first, second):
     Path("signals.py").write_text(SIGNALS)
     Path("signals").write_text(f"{first} {second}")
     said = cli(*HEARS)
-    assert said.code == 130 and "interrupted at once; what was saved is intact" in said.err
+    assert said.code == 130 and "interrupted at once; saved state is intact" in said.err
     assert not Path("a/checkpoints/step-00000003").exists()
 
 

@@ -21,7 +21,7 @@ from guerdon.core.pack import pack
 from guerdon.core.schedule import linear
 from guerdon.core.task import Ask, Sampling, Task
 from guerdon.credit.group_relative import centre
-from guerdon.curricula.plain import apart, uniform
+from guerdon.curricula.plain import uniform, validation_problems
 from guerdon.engine.player import Player
 from guerdon.envs.simple import single_turn
 from guerdon.loop.build import RunRequest, build
@@ -262,7 +262,7 @@ def test_held_out_problems_are_tried_every_so_often_and_counted():
 
 def test_problems_apart_are_others_than_those_trained_on():
     play, source = player(), load("countdown:3")
-    ours, theirs = uniform(source), apart(source)
+    ours, theirs = uniform(source), validation_problems(source)
     seen = {a.task.prompt for a in ours.draw(64, play)}
     first, second = theirs.draw(3, play), theirs.draw(2, play)
     assert [a.task for a in first + second] == [source.get("train", 2**20 * play.seed + 2**19 + i) for i in range(5)]

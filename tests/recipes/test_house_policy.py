@@ -244,7 +244,7 @@ def test_runs_repeats_itself_and_resumes(name, tmp_path, monkeypatch, wish):
 def test_a_table_learns_parity_by_each_of_them(wish):
     learned = {}
     for name in ON_A_TABLE:
-        if name != "distill":  # its teacher knows nothing of parity
+        if name != "distill":  # its teacher does not describe parity
             run = watch(name, wish(name), {"prompts": 8}, steps=8)
             exams, seats = [gd.Exam(parity())], {"policy": "policy"}
             found = evaluate(exams, run.recipe.models, seats, single_turn(), gd.Sampling(), tasks=20, tries=8)

@@ -267,7 +267,7 @@ def test_what_a_recipe_takes_is_said_where_it_is_given_something_else(place, tmp
         "dpo", "--data", "labels.jsonl", "--kind", "label"
     )
     assert "--column takes WHAT=COL" in refused("dpo", "--data", "odd.jsonl", "--column", "a")
-    assert "--column is about the rows of a file" in refused("dpo", "--task", "chain", "--column", "chosen=a")
+    assert "--column needs --data FILE" in refused("dpo", "--task", "chain", "--column", "chosen=a")
     assert "unknown use of a column 'chosn': did you mean 'chosen'?" in refused(
         "dpo", "--data", "odd.jsonl", "--column", "chosn=a"
     )

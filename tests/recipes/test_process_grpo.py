@@ -12,7 +12,7 @@ from guerdon.core.pack import pack
 from guerdon.engine.player import Player
 from guerdon.envs.simple import single_turn
 from guerdon.loop.build import RunRequest, build
-from guerdon.rewards.formula.per_step import step_standing
+from guerdon.rewards.formula.per_step import step_zscores
 
 
 def numbers_of(completion: str) -> list[float]:
@@ -26,7 +26,7 @@ def test_steps_stand_against_all_steps_of_the_group():
     """Steps 1 1 | 1 0 | 2: mean 1, squares 0 0 0 1 1, deviation sqrt(2/4); another group has no spread."""
     samples = [{"completion": words} for words in ("1 1", "1 0", "2", "5 5")]
     spread = 0.5**0.5
-    scored = gd.score_samples(step_standing(LINES, eps=0.0), samples, group=[0, 0, 0, 1])
+    scored = gd.score_samples(step_zscores(LINES, eps=0.0), samples, group=[0, 0, 0, 1])
     assert scored.whole == pytest.approx([0.0, -1 / spread, 1 / spread, 0.0])
 
 

@@ -22,7 +22,7 @@ from guerdon.loop.catalog import find_recipe
 from guerdon.losses.ranking import list_ranking
 from guerdon.models.tables import tabular
 from guerdon.rewards.stage.line_marks import line_ends
-from guerdon.search.grown_trees import grown
+from guerdon.search.grown_trees import sampled_tree
 from guerdon.select.sibling_pairs import step_pairs
 from guerdon.select.step_filters import unlikely
 from guerdon.tasks.files import rows
@@ -81,7 +81,7 @@ def test_tempo_is_grpo_with_another_credit():
 
 def test_a_tree_is_trained_on_and_the_exam_asks_plainly():
     for recipe in (made("spo", reward=shares, kl=0.1), made("tpo", reward=shares)):
-        assert isinstance(recipe.env, grown) and isinstance(recipe.exams[0].env, single_turn)
+        assert isinstance(recipe.env, sampled_tree) and isinstance(recipe.exams[0].env, single_turn)
         assert recipe.curriculum.tries == 1
     (credit,), (learner,) = made("spo").stages.credit, made("spo", kl=0.1).stages.learners
     assert isinstance(credit, prefix_gain) and (credit.mean, credit.once) == ("child", True)
@@ -91,7 +91,7 @@ def test_a_tree_is_trained_on_and_the_exam_asks_plainly():
 
 def test_lists_and_the_ends_of_them_are_of_the_same_trees():
     lists, pairs = made("tpo", beta=0.3, least=0.25), made("tpo", beta=0.3, least=0.25, learn_from="pairs")
-    assert repr(lists.env) == repr(pairs.env) == "grown(branch=(4, 2, 2), tokens=0)"
+    assert repr(lists.env) == repr(pairs.env) == "sampled_tree(branch=(4, 2, 2), tokens=0)"
     of_lists, of_pairs = lists.stages.learners[0], pairs.stages.learners[0]
     assert isinstance(of_lists.loss, list_ranking) and of_lists.loss.beta == of_pairs.loss.beta == 0.3
     for learner, which in ((of_lists, "all"), (of_pairs, "extremes")):

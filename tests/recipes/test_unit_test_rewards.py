@@ -44,7 +44,7 @@ def test_tests_are_told_apart():
 
 
 def test_a_source_that_does_not_tell_its_tests_apart_is_refused():
-    with pytest.raises(UserError, match="does not tell its tests apart"):
+    with pytest.raises(UserError, match="has no separate test cases"):
         gd.rewards.tests_passed(gd.tasks.load("chain:1"))
 
 

@@ -269,7 +269,7 @@ def test_a_base_that_changed_or_is_gone_is_refused_in_a_line(tmp_path, monkeypat
             gd.train(resume=tmp_path / "run")
         assert "\n" not in str(caught.value)
 
-    refused(r"run trains an adapter of the model in .*/lm, whose weights have changed: restore the original ones")
+    refused(r"run trains an adapter of the model in .*/lm, whose weights have changed: restore the ones")
     (tmp_path / "lm" / huggingface.WEIGHTS).unlink()
     with pytest.warns(Notice, match="holds no weights"):
         refused("whose weights have changed")
@@ -281,7 +281,7 @@ def test_a_base_that_changed_or_is_gone_is_refused_in_a_line(tmp_path, monkeypat
     assert again.complete and again.weights == whole.weights
     small_lm(tmp_path / "lm", seed=1)
     with pytest.raises(
-        UserError, match=r"holds an adapter of other weights than those in .*/lm: put back the ones"
+        UserError, match=r"holds an adapter of other weights than those in .*/lm: restore the ones"
     ) as said:
         gd.models.load(str(tmp_path / "run" / "models" / "policy"))
     assert "\n" not in str(said.value)

@@ -67,8 +67,8 @@ def test_a_line_that_is_still_being_written_waits(file):
     [
         ("{no", r"ratings\.jsonl, line 2: not JSON: "),
         ([1], r"line 2: a rating is an object like .*, not \[1\]"),
-        ({"completion": "a", "rating": 1}, "line 2: which task it is about must stand in task or prompt"),
-        ({"task": "7", "rating": 1}, "line 2: what was rated must stand in completion or hash"),
+        ({"completion": "a", "rating": 1}, "line 2: which task it is about must be in task or prompt"),
+        ({"task": "7", "rating": 1}, "line 2: what was rated must be in completion or hash"),
         ({"task": "7", "completion": "a", "rating": "good"}, "line 2: rating must be a number, not 'good'"),
         ({"task": "7", "completion": "a", "rating": True}, "line 2: rating must be a number, not True"),
         ('{"task": "7", "completion": "a", "rating": NaN}', "line 2: NaN is not a JSON number"),

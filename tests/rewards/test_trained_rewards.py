@@ -129,7 +129,7 @@ def test_names_find_a_run_a_model_and_say_what_is_none(place, monkeypatch):
         UserError, match="no trained model yet: finish the run first, guerdon train --resume unfinished"
     ):
         find_reward("unfinished")
-    with pytest.raises(UserError, match="'rm', a model of the run, and run here: give it the folder"):
+    with pytest.raises(UserError, match="'rm', a model of the run, and there is no run here: give it the folder"):
         gd.score_samples(outcome_model("rm"), [{"prompt": "", "completion": ""}])
     with pytest.raises(UserError, match="a sample here has no 'prompt'"):
         gd.score_samples(find_reward("rm"), [{"completion": "= 7"}])
@@ -194,7 +194,7 @@ def test_it_chooses_among_tries_at_the_command_line(place, capsys):
     assert "best_of@2  " in capsys.readouterr().out
     for more, said in (
         (["--best-of", "2"], "--best-of N needs --reward R"),
-        (["--best-of", "2", "--reward", "exact", "--greedy"], "--greedy tries once"),
+        (["--best-of", "2", "--reward", "exact", "--greedy"], "--greedy samples one answer"),
     ):
         assert main([*words, *more]) == 2
         assert said in capsys.readouterr().err

@@ -88,9 +88,9 @@ def test_the_command_line(cli, folder):
     assert done.code == 0 and [r["how"] for r in done.json["rows"]][-1] == "vote(tries=2)"
     for words, says in (
         (("--scorer", folder), "--scorer needs --search NAME"),
-        (("--set", "search.tries=2"), "--set is for a search"),
-        (("--search", "vote", "--greedy"), "--greedy has one way on"),
-        (("--search", "vote", "--best-of", "2"), "leave the other out"),
+        (("--set", "search.tries=2"), "--set needs --search"),
+        (("--search", "vote", "--greedy"), "--greedy gives one candidate"),
+        (("--search", "vote", "--best-of", "2"), "remove --reward and --best-of"),
         (("--search", "beam", "--scorer", "runs/none"), "runs/none is not there"),
     ):
         refused = cli("eval", "sprig", "--task", "chain:2", *words)

@@ -25,7 +25,7 @@ from guerdon.losses.imitation import sft
 from guerdon.models import value_head
 from guerdon.models.tables import tabular
 from guerdon.rewards.stage.step_truth import line_labels
-from guerdon.search import beam, chosen_way, log_ratio, lookahead, mcts, monte_carlo_scorer, revise, value_scorer, vote
+from guerdon.search import beam, chosen_path, log_ratio, lookahead, mcts, monte_carlo_scorer, revise, value_scorer, vote
 from guerdon.search.uct import TreePlace
 from guerdon.select.filters import at_least
 
@@ -257,7 +257,7 @@ def test_the_chosen_way_alone_or_the_tree():
     tree, way = (played(beam(2, 2, by_text(WORTH), keep=keep), Script(TREE)) for keep in ("tree", "chosen"))
     assert [s.text for s in way.segments] == ["b\n", "= 1"] and [s.parent for s in way.segments] == [-1, 0]
     assert way.info == {"chosen": 1, "tokens": sum(len(s.actions) for s in tree.segments)}
-    batch = chosen_way()(pack([tree]), None)
+    batch = chosen_path()(pack([tree]), None)
     assert batch["chosen"].sum() == 1 and len({*range(batch.G)} - {*batch.parent.tolist()}) == batch.K
     assert {s.end for s in tree.segments if s.text.startswith("=")} == {End.DONE}
     assert tree.segments[0].end is End.STOPPED and tree.segments[2].end is End.CUT  # gone on with; said twice, given up
@@ -328,7 +328,7 @@ def test_a_searched_tree_is_read_as_it_was_sampled():
 def test_what_search_chose_can_be_imitated():
     model = table()
     play = player(model, beam(2, 2, by_length(), lines=4), max_tokens=20)
-    batch = chosen_way()(pack(play(ASKS)), play)
+    batch = chosen_path()(pack(play(ASKS)), play)
     learn = Learn("policy", sft(), opt=sgd(lr=5.0), on=at_least("chosen"))
     with torch.no_grad():
         before = batch.up(model.read(batch, ["logp"])["logp"], "track")

@@ -134,7 +134,7 @@ def test_a_strangers_run_runs_nothing_until_it_is_trusted(small_run: Path, tmp_p
             said = asked.post(f"/api/bench/{path}", json=body)
             assert said.status_code == code and flag.exists() == (code == 200)
         if code == 422:
-            assert said.json()["error"].endswith("look at them, then start the studio by `guerdon view --trust`")
+            assert said.json()["error"].endswith("read them, then start the studio with `guerdon view --trust`")
             replayed = asked.post("/api/bench/replay", json={"run": run, "reward": "exact", "step": 0})
             assert replayed.status_code == 422 and not flag.exists(), (
                 "a replay reads the recipe, so it needs trust as well"

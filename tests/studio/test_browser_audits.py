@@ -76,7 +76,7 @@ def test_the_list_by_keyboard_and_live(browse: Browse, audits: Path) -> None:
     page.keyboard.press("x")
     page.keyboard.press("c")
     page.wait_for_url("**/audits/compare?audit=*")
-    page.get_by_text("2 went, 1 came, 0 stayed.").wait_for()
+    page.get_by_text("2 fixed, 1 new, 0 unchanged.").wait_for()
 
 
 def test_one_audit_to_the_letter(browse: Browse, audits: Path) -> None:
@@ -90,7 +90,7 @@ def test_one_audit_to_the_letter(browse: Browse, audits: Path) -> None:
     assert [cell.split("\t")[-2:] for cell in first.locator("tbody tr").all_inner_texts()] == [
         ["1", "1"], ["–", "1"], ["0.250", "1"],
     ]  # fmt: skip
-    assert "(empty)" in first.inner_text() and "Mend: mend substring match" in first.inner_text()
+    assert "(empty)" in first.inner_text() and "Fix: mend substring match" in first.inner_text()
     assert NASTY in page.locator(".finding").nth(1).inner_text()
     page.keyboard.press("j")
     assert "current" in first.get_attribute("class")
@@ -120,13 +120,13 @@ def test_two_compared_and_what_cannot_be(browse: Browse, audits: Path) -> None:
         name: f"audit-{id_of(audits.parent / 'audits' / name)}" for name in ("before", "after", "broken", "elsewhere")
     }
     page = opened.go(f"/audits/compare?audit={ids['before']}&audit={ids['after']}")
-    page.get_by_text("2 went, 1 came, 0 stayed.").wait_for()
-    assert NASTY in page.get_by_role("region", name="Went").inner_text()
-    assert "length matters" in page.get_by_role("region", name="Came").inner_text()
+    page.get_by_text("2 fixed, 1 new, 0 unchanged.").wait_for()
+    assert NASTY in page.get_by_role("region", name="Fixed").inner_text()
+    assert "length matters" in page.get_by_role("region", name="New").inner_text()
     assert "−87.5" in page.get_by_role("table", name="Wrongly scored by kind").inner_text()
     looked_over(page)
     page.keyboard.press("s")
-    page.get_by_text("1 went, 2 came, 0 stayed.").wait_for()
+    page.get_by_text("1 fixed, 2 new, 0 unchanged.").wait_for()
     opened.go(f"/audits/compare?audit={ids['before']}&audit={ids['elsewhere']}")
     page.get_by_role("alert").filter(has_text="different tasks").wait_for()
     opened.go(f"/audits/{ids['broken']}")

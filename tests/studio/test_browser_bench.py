@@ -81,12 +81,12 @@ def test_a_journey_by_keyboard(benched: Path, browse: Callable[..., Any]) -> Non
 
     file = benched.parent / "mine.py"
     file.write_text(REWARDS.replace("return -len(completion) / 10", "return -float(len(completion))"))
-    page.get_by_text("mine.py changed: scored anew").wait_for()
+    page.get_by_text("mine.py changed: rescored").wait_for()
     assert cell.inner_text().startswith(f"−{len(answer) + 9}")
     file.write_text("def trained(:")
     page.get_by_text("SyntaxError").first.wait_for()
     file.write_text(REWARDS)
-    page.get_by_text("mine.py changed: scored anew").wait_for()
+    page.get_by_text("mine.py changed: rescored").wait_for()
     opened.expected = ("422",)
     for width in (420, 980, 1920):
         page.set_viewport_size({"width": width, "height": 900})

@@ -108,8 +108,8 @@ def test_progress_by_hand(tmp_path: Path) -> None:
 def test_how_a_run_stands() -> None:
     assert standing("complete", False, 0.0, now=1e9) == ("complete", "")
     assert standing("stopped: no disk", False, 0.0, now=1e9) == ("stopped", "no disk")
-    assert standing("stopped: no disk", True, 0.0, now=1e9) == ("going on", ""), "somebody went on with it"
-    assert standing("unfinished", False, 1e9 - 60, now=1e9) == ("going on", ""), "perhaps on another machine"
+    assert standing("stopped: no disk", True, 0.0, now=1e9) == ("running", ""), "somebody went on with it"
+    assert standing("unfinished", False, 1e9 - 60, now=1e9) == ("running", ""), "perhaps on another machine"
     assert standing("unfinished", False, 1e9 - 600, now=1e9)[0] == "stopped"
     assert "cut short" in standing("unfinished", False, 1e9 - 600, now=1e9)[1]
 

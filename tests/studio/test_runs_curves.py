@@ -131,7 +131,7 @@ def test_what_cannot_be_compared_is_told(ask: Ask, tmp_path: Path) -> None:
     one = client.get(f"/api/runs/compare?run={ids[0]}&run={ids[0]}")
     assert one.status_code == 422 and one.json()["error"].startswith("give two runs or more")
     both = client.get(f"/api/runs/compare?run={ids[0]}&run={ids[1]}&run=gone").json()
-    assert len(both["arms"]) == 1 and both["notes"][0] == "run gone is no longer here"
+    assert len(both["arms"]) == 1 and both["notes"][0] == "there is no run gone here any more"
     assert client.get(f"/api/runs/compare/difference?run={ids[0]}&run={ids[1]}&arm=Z&at=after").status_code == 404
     wrong = client.get(f"/api/runs/compare?run={ids[0]}&run={ids[1]}&metric=nope")
     assert wrong.status_code == 422 and "nope" in wrong.json()["error"]

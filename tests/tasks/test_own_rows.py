@@ -299,7 +299,7 @@ def test_bad_rows_of_a_parquet_file_are_named(tmp_path):
     with pytest.raises(UserError, match=r"row 2: no text in column 'question'.*; row 3: no text in column 'answer'"):
         rows(path).open()
     pq.write_table(pa.table({"question": [["a"], ["b"]], "answer": [1, 2]}), path)
-    with pytest.raises(UserError, match="row 1: no text in column 'question', but a message that is no object"):
+    with pytest.raises(UserError, match="row 1: no text in column 'question', but a message that is not an object"):
         rows(path).open()
     pq.write_table(pa.table({"question": pa.array([], pa.string()), "answer": pa.array([], pa.string())}), path)
     with pytest.raises(UserError, match="holds 0 good rows: two are the fewest"):

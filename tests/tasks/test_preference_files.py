@@ -158,7 +158,7 @@ def test_a_bad_row_is_refused_by_its_line_or_skipped(tmp_path):
 def test_scores_and_steps_that_make_no_sense_are_refused():
     for row, want in (
         ({"prompt": "a", "completions": ["x"], "scores": [1]}, "no list of two answers or more"),
-        ({"prompt": "a", "completions": ["x", "y"], "scores": [1]}, "no list with a score for each of 2 answers"),
+        ({"prompt": "a", "completions": ["x", "y"], "scores": [1]}, "not a list with a score for each of 2 answers"),
         ({"prompt": "a", "completions": ["x", "y"], "scores": [1, "high"]}, "no number in 'scores' but 'high'"),
         ({"prompt": "a", "completions": ["x", "x"], "scores": [1, 2]}, "the same answer occurs twice"),
     ):

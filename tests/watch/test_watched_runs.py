@@ -109,7 +109,7 @@ def test_a_run_that_was_killed_raises_the_alarms_of_an_unbroken_one(hacked, tmp_
 def test_an_alarm_stops_a_run_that_then_goes_on(hacked, tmp_path):
     stops = dataclasses.replace(KEPT, stop_on_alarm=True)
     first = next(alarm for alarm in hacked.alarms if alarm.severity == "bad")
-    with pytest.raises(gd.RunStopped, match=f"step {first.step}: {first.rule}: .*; see the rollouts"):
+    with pytest.raises(gd.RunStopped, match=f"step {first.step}: {first.rule}: .*; read these rollouts"):
         train(tmp_path / "run", truth=zeros, options=stops)
     assert gd.Run(tmp_path / "run").steps_done == first.step + 1, "and it is saved there"
     rest = [alarm for alarm in hacked.alarms if alarm.severity == "bad" and alarm.step > first.step]
@@ -138,14 +138,14 @@ def test_rules_of_ones_own_are_kept_with_the_run(tmp_path):
 
 def test_a_python_truth_has_to_be_said_again(tmp_path):
     run = train(tmp_path / "run", truth=zeros, steps=1)
-    with pytest.raises(gd.UserError, match="is a Python object: say truth="):
+    with pytest.raises(gd.UserError, match="is a Python object: give truth="):
         gd.Options.of_config(run.config)
 
 
 def test_what_cannot_be_a_truth_is_refused_before_the_run(tmp_path):
     with pytest.raises(gd.UserError, match="unknown reward 'verifid'"):
         train(tmp_path / "run", truth="verifid")
-    with pytest.raises(gd.UserError, match="remembers what it has seen"):
+    with pytest.raises(gd.UserError, match="has a memory"):
         train(tmp_path / "run", truth=gd.rewards.count_novelty())
     assert not (tmp_path / "run").exists()
 

@@ -136,7 +136,7 @@ class Game(InTurns, PlayedOut):
         return opponent(self.against, draw)
 
     def best(self, board: Any) -> str:
-        """The move of one who knows everything."""
+        """The move of the oracle policy."""
         raise UserError(f"nobody knows the best move in {self.name}")
 
     # --- seats all around ---------------------------------------------------------------------------------------------

@@ -28,7 +28,7 @@ RULES = "take some from one heap, who takes the last wins. say: take 2 from 1"
 class nim(Game):
     """Nim: take some from one heap; who takes the last one wins.
 
-    `level` sets the heaps, two of at most seven up to five of twelve. Deals are won by who plays them perfectly, whoever the
+    `level` sets the heaps, two of at most seven up to five of twelve. A perfect player wins every deal, whoever the
     opponent is: the role moves first where it can win so, and second where that wins.
 
     `against` is "random", "greedy", "minimax:4", or "perfect", which never misses a win; "opponent" for another seat; ""

@@ -57,7 +57,7 @@ class PageSource(PlayedOut, abc.ABC):
 
 @part
 class forms(PageSource):
-    """Fill in a form as told and send it; mend what it complains about. Level n has n controls; from level 5 on some
+    """Fill in a form as instructed and send it; correct what it rejects. Level n has n controls; from level 5 on some
     must have a format that only an error tells, from 6 on fields hold wrong values already, 7 and 8 have distractors.
 
     >>> import guerdon as gd

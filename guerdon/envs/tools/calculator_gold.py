@@ -1,4 +1,4 @@
-"""How one who knows everything solves problems with a calculator, family by family: what is worked out, and what comes back.
+"""An oracle's solutions with a calculator, family by family: its calls and their results.
 
 Where a problem wants search, misses come before the hit; where it wants a plan, the calls are its steps. Families without a way
 here are worked out step by step where every step is a sum, or without calls.

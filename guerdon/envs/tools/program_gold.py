@@ -1,4 +1,4 @@
-"""How one who knows everything solves problems with an interpreter, family by family: programs of one line, and what they show.
+"""An oracle's solutions with an interpreter, family by family: one-line programs and their output.
 
 What they show is worked out here without running them, so that demonstrations can be written by the million; tests hold that
 the real interpreter shows the same. Leaves out: families without a way here, which are worked out without calls.

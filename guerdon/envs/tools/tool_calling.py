@@ -27,7 +27,7 @@ PLAIN_RESULTS = (str, int, float, bool, list, dict, tuple, type(None))
 
 
 class ToolBroken(RuntimeError):
-    """What a tool raises where neither the call nor its own work is at fault: the episode fails, and nobody learns from it.
+    """What a tool raises where neither the call nor its own work is at fault: the episode fails and is not trained on.
 
     >>> import guerdon as gd
     >>> issubclass(gd.envs.ToolBroken, RuntimeError)

@@ -68,7 +68,7 @@ class with_tools:
         return dataclasses.replace(task, family=self.prefix + task.family, meta={**task.meta, GOLD: self._gold(task)})
 
     def _gold(self, task: Task) -> list[Any]:
-        """What one who knows everything says: as the task has it; the calls that its family is solved by (`calculator_gold.py`,
+        """The oracle's output: the task's own; the calls that its family is solved by (`calculator_gold.py`,
         `program_gold.py`); every step as a call of the calculator, where all of them are such; or the answer at once."""
         if isinstance(task.meta.get(GOLD), list):
             return list(task.meta[GOLD])

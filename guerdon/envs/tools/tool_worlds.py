@@ -22,7 +22,7 @@ from guerdon.envs.tools.tool_schema import Tool, as_tool, schemas, tools_of
 from guerdon.envs.world_turns import InTurns, Observed, played_in_turns
 
 AUTO = "auto"
-GOLD = "gold"  # in a task's meta: what one who knows everything says, turn by turn; a call is its name and arguments
+GOLD = "gold"  # in a task's meta: the oracle's output, turn by turn; a call is its name and arguments
 SHOWS = "shows"  # in such a call: what it is known to come to, so that it need not be run to be written down
 
 
@@ -99,7 +99,7 @@ class tool_turns(InTurns):
         return await played_in_turns(world, seats, self.role, self.most, self.seconds)
 
     async def demonstrate(self, ask: Ask, seats: Seats) -> Episode:
-        """The same with what a task brings (`meta["gold"]`) in the role's mouth: calls, then the answer; or that at once."""
+        """The same, teacher-forced on the task's `meta["gold"]`: calls, then the answer; or only the answer."""
         world = self.world(ask, seats.seed, seats[self.role].calls)
         return await played_in_turns(world, seats, self.role, self.most, self.seconds, gold=True)
 

@@ -112,10 +112,10 @@ def _rate(rate: ArmRate | None) -> dict[str, Any] | None:
 def compare(
     *runs: str | Path | Run, metric: str | None = None, prompt: str | None = None, step: int | None = None
 ) -> RunComparison:
-    """Hold runs against each other, from their folders alone: what their exams found with intervals, what was done
+    """Compare runs, from their folders alone: what their exams found with intervals, what was done
     differently, their curves, their cost, and what they said to one prompt.
 
-    Differences are against the first. Runs that sat the same problems are compared problem by problem; runs of one recipe
+    Differences are against the first. Runs evaluated on the same problems are compared problem by problem; runs of one recipe
     that differ in the seed alone are one arm, and the interval is over seeds. `metric` is a number of the exams (accuracy,
     unless told), `prompt` the id of a problem or a part of its text, `step` the step whose rollouts are shown.
 

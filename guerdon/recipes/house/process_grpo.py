@@ -20,7 +20,7 @@ from guerdon.credit.returns import reward_to_go
 from guerdon.recipes.house.grpo import grpo
 from guerdon.recipes.house.line_scorers import lines_of
 from guerdon.recipes.house.step_exams import step_exams
-from guerdon.rewards.formula.per_step import step_standing
+from guerdon.rewards.formula.per_step import step_zscores
 from guerdon.rewards.stage.score_stages import score
 
 
@@ -40,6 +40,6 @@ def process_grpo(
     truth, *_ = base.stages.scores
     credit = [centre(truth.gives[0], gives_to="standing"), reward_to_go("lines_steps", gives_to="to_go")]
     mix = mixed(("standing", "to_go"), (outcome, process))
-    base.stages = [truth, score(step_standing(lines), "lines"), *credit, mix, *base.stages.learners]
+    base.stages = [truth, score(step_zscores(lines), "lines"), *credit, mix, *base.stages.learners]
     base.exams = [*base.exams, *step_exams(task, lines)]
     return base

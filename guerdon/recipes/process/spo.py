@@ -25,7 +25,7 @@ from guerdon.envs.simple import single_turn
 from guerdon.recipes.house.grpo import grpo
 from guerdon.recipes.house.step_exams import step_exams
 from guerdon.recipes.process.process_claims import STEPS
-from guerdon.search.grown_trees import grown
+from guerdon.search.grown_trees import sampled_tree
 from guerdon.select.step_filters import unlikely
 
 
@@ -61,6 +61,6 @@ def spo(
     base.exams += step_exams(task)
     if form == "chain":
         return base.but(replace={"centre": restarts(score, tries=more, every=cuts, below=rho)})
-    base.env, base.curriculum = grown(branch=branch, tokens=tokens), uniform(task, tries=1)
+    base.env, base.curriculum = sampled_tree(branch=branch, tokens=tokens), uniform(task, tries=1)
     base.exams[0].env = single_turn()
     return base.but(replace={"centre": prefix_gain(credit.reward, mean="child", once=True)})

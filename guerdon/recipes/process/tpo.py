@@ -26,7 +26,7 @@ from guerdon.envs.simple import single_turn
 from guerdon.losses.ranking import list_ranking
 from guerdon.recipes.house.online_dpo import online_dpo
 from guerdon.recipes.process.process_claims import STEPS
-from guerdon.search.grown_trees import grown
+from guerdon.search.grown_trees import sampled_tree
 from guerdon.select.sibling_pairs import step_pairs
 
 
@@ -57,7 +57,7 @@ def tpo(
     learner.on = step_pairs(pairs.column, least=pairs.least, which="all" if lists else "extremes")
     if lists:
         learner.loss = list_ranking(beta=learner.loss.beta, worth=pairs.column, adapt=adapt)
-    base.env, base.curriculum = grown(branch=branch, tokens=tokens), uniform(task, tries=1)
+    base.env, base.curriculum = sampled_tree(branch=branch, tokens=tokens), uniform(task, tries=1)
     base.exams[0].env = single_turn()
     base.stages = [*scores, learner]
     return base

@@ -142,8 +142,8 @@ class potential(_PerStep):
         return f"potential({self.reward})"
 
 
-@part
-class step_standing(_PerStep):
+@part(was="step_standing")
+class step_zscores(_PerStep):
     r"""$(r_{ij} - \mu)/(\sigma + \epsilon)$ for step $j$ of sample $i$, with $\mu$ and $\sigma$ over all steps of all samples
     of the group: process supervision as DeepSeekMath has it (Shao et al. 2024, arXiv:2402.03300, section 4.1.3), whose
     advantage is then the sum of what stands from a step on (`credit.reward_to_go`).
@@ -154,7 +154,7 @@ class step_standing(_PerStep):
 
     >>> import guerdon as gd
     >>> lines = gd.reward(lambda completion: [float(x) for x in completion.split()], isolate=False)
-    >>> standing = gd.step_standing(lines, eps=0.0)
+    >>> standing = gd.step_zscores(lines, eps=0.0)
     >>> gd.score_samples(standing, [{"completion": "1 1"}, {"completion": "1 0"}]).whole  # 1/2 + 1/2, 1/2 - 3/2
     [1.0, -1.0]
     """

@@ -31,7 +31,7 @@ class by_rarity(Around):
     What the paper sets them to was not found: the defaults are ours.
 
     Items are the `parts` of the inner reward's `Score`, 0 to 1 each. *Assumes* that the samples of a group have the same
-    checklist. Weights follow the group, so a score of one step cannot be held against one of another; alone in its group
+    checklist. Weights follow the group, so a score of one step cannot be compared with one of another; alone in its group
     a sample has $\rho_j = p_{ij}$. One of whose items an outcome is missing has *failed*.
 
     >>> import guerdon as gd

@@ -39,7 +39,7 @@ class human_feedback(Leaf):
     every `rated/*.jsonl` in it, and each sample without one is put into `asked/`, a JSON file each, at most `most` waiting at a
     time. A file that has changed is read again. When ratings come is not for a seed to say: a run that is fed while it goes on
     cannot be repeated to the bit. A line that is no rating is refused when the reward is made; one that comes later makes
-    samples fail, saying which line it is, until it is mended. Ratings are taken as they are: `.weight` and `.clip` scale them.
+    samples fail, saying which line it is, until it is fixed. Ratings are taken as they are: `.weight` and `.clip` scale them.
 
     >>> import pathlib, tempfile
     >>> import guerdon as gd

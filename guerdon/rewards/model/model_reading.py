@@ -61,7 +61,7 @@ class SampleTokens:
     play: Models
     batch: Batch
     track: Tensor  # [N]
-    own: bool  # whether its steps are the very ones that were taken; what was put in the actor's mouth is then known
+    own: bool  # whether its steps are exactly those taken; which of them were supplied is then known
 
     def read(self, name: str, want: Sequence[str]) -> dict[str, Tensor]:
         """What a model says about the batch; what a stage before this one had it say is not asked again."""
@@ -164,7 +164,7 @@ def _in_own_tokens(play: Models, model: Model, told: Sequence[tuple[Ask, Sequenc
 
 
 def _is_given(batch: Batch) -> Tensor:
-    """[S] whether the action was put in the actor's mouth."""
+    """[S] whether the action was supplied, not sampled."""
     places = zip(batch.episode.tolist(), batch.place.tolist(), strict=True)
     given_G = torch.tensor([batch.episodes[e].segments[i].given for e, i in places], dtype=torch.long)
     return torch.arange(batch.S) - starts(batch.length)[batch.seg] < given_G[batch.seg]

@@ -26,7 +26,7 @@ class given_labels(FieldColumns):
     """A step column: the label of every step of a solution (`meta["steps"]`, `meta["labels"]`) on the step's last token, up to
     the first wrong one. One whose label is neither has none, and so have all other tokens.
 
-    Steps are told apart by the lines that they take. A track that says something else than its task's solution has no labels.
+    Steps are distinguished by the lines that they take. A track with another text than its task's solution has no labels.
 
     >>> import guerdon as gd
     >>> gd.rewards.given_labels().gives

@@ -56,7 +56,7 @@ def _ends(turns: Tensor, size: int, known: Sequence[int] | None) -> Tensor | Non
     """The places among a track's actions, so many a turn, that its numbers lie on; None where that is not known."""
     total = int(turns.sum())
     if known is not None and len(known) == size and known[-1] <= total:
-        return torch.tensor(known) + (total - known[-1]) - 1  # what was put in its mouth comes before the first
+        return torch.tensor(known) + (total - known[-1]) - 1  # supplied actions come before the first
     if size == len(turns):
         return turn_ends(turns)
     return torch.arange(size) if size == total else None

@@ -24,7 +24,7 @@ class true_lines(Leaf):
     The answer is a line like any other. A solution that ends without one errs in its last line; of one that was cut short
     the lines that are there are judged. `task` is a generated family or a mixture of families, whose step checker is exact.
     It says whether lines are true and not whether they lead anywhere: a true line said twice is paid twice (`exams.farmed`
-    measures that, `delta` and `shortfall` mend it). One without text does not apply.
+    measures that, `delta` and `shortfall` fix it). One without text does not apply.
 
     >>> import guerdon as gd
     >>> family = gd.tasks.load("equation:2")

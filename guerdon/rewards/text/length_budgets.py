@@ -43,7 +43,7 @@ class used(Leaf):
 @part
 class keeps_to(Around):
     r"""A triangle: $n/B$ up to the budget $B$, then $2 - n/B$ down to 0 at $2B$, 0 beyond. `budget` may be a schedule, which
-    is what it is for; `reward` is what is held against it.
+    is what it is for; `reward` is compared with it.
 
     Hammoud et al. 2025 (arXiv:2508.08940, section 3.3), with a largest value of 1. So an answer is to use its budget up:
     what is too short is paid less, as what is too long is. Without `ramp` it is the paper's band instead (section 4.5), 1

@@ -7,7 +7,7 @@ import { hold, layer, openDialog } from "/page/keys.js";
 export const VERDICTS = [
   ["right", "y", "right"],
   ["wrong", "n", "wrong"],
-  ["hack", "h", "a hack: paid for what is not wanted"],
+  ["hack", "h", "a hack: rewarded for unintended behaviour"],
 ];
 
 let first = null; // the sample that `b` was pressed on, until it is pressed on another

@@ -13,7 +13,7 @@ Row = dict[str, Any]
 KEPT_BACK = ("words", "spent")  # of a row, which the list does not show
 CHOICES = 200  # of a filter
 FILTERS = ("recipe", "task", "status")
-STATUSES = ("going on", "complete", "stopped", "unreadable", "reading")
+STATUSES = ("running", "complete", "stopped", "unreadable", "reading")
 
 
 @dataclass(frozen=True)

@@ -101,7 +101,7 @@ def commands(run: Snapshot, status: str) -> list[dict[str, str]]:
     """How to go on from here on the command line; in Python, where the run was begun there."""
     name, plain = shlex.quote(run.folder.named), bool(run.config["plain"])
     lines: list[tuple[str, str]] = []
-    if status != "complete" and status != "going on":
+    if status != "complete" and status != "running":
         lines.append(("go on with it", resume_command(run.folder) if plain else resume_call(run)))
     if plain:
         seed = run.config["seed"] + 1

@@ -80,14 +80,14 @@ def is_held(folder: RunFolder, held: set[int] | None) -> bool:
 
 
 def standing(status: str, is_held: bool, last_time: float, now: float | None = None) -> tuple[str, str]:
-    """How a run stands, in a word and why: `going on`, `complete`, `stopped`."""
+    """How a run stands, in a word and why: `running`, `complete`, `stopped`."""
     if status == "complete":
         return "complete", ""
     if is_held:
-        return "going on", ""
+        return "running", ""
     word, _, why = status.partition(": ")
     if word == "stopped":
         return "stopped", why
     if (time.time() if now is None else now) - last_time < RECENT:
-        return "going on", ""
+        return "running", ""
     return "stopped", "cut short: no process holds it, and it did not report its end"

@@ -114,7 +114,7 @@ def test_an_episode_by_hand():
         (add, "<tool_call></tool_call>", "malformed", "error: an empty call"),
         (add, '<tool_call>{"name": "add"', "malformed", "error: the call is not JSON"),
         (add, '<tool_call>"add"</tool_call>', "malformed", 'error: a call is {"name": ..., "arguments": {...}}'),
-        (add, call("add", a=1, b=2).replace("2", "NaN"), "malformed", "error: the call is not JSON (NaN is no number"),
+        (add, call("add", a=1, b=2).replace("2", "NaN"), "malformed", "error: the call is not JSON (NaN is not a JSON number"),
         (add, call("add", a="\ud800", b=2), "malformed", "error: the call is not JSON (half a character"),
         (breaks, call("breaks"), "raised", 'error: breaks raised KeyError: '),
         (leaves, call("leaves"), "raised", "error: leaves raised SystemExit: 3"),

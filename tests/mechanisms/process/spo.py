@@ -86,10 +86,10 @@ mechanism = Mechanism(
         "less likely ones": (lambda: learned(mask=0.3), [False, False]),
         "all of them": (lambda: learned(mask=1.0), [True, True]),
         "at the bound, and muted before": (muted, [True, False, True, False]),
-        "a tree of segments, a mean over tokens": (composed, ["grown(branch=(6, 6, 6))", ["step"], 1]),
+        "a tree of segments, a mean over tokens": (composed, ["sampled_tree(branch=(6, 6, 6))", ["step"], 1]),
         "with a KL": (
             lambda: composed(kl=0.1, branch=(2, 2), tokens=4),
-            ["grown(branch=(2, 2), tokens=4)", ["step", "step"], 1],
+            ["sampled_tree(branch=(2, 2), tokens=4)", ["step", "step"], 1],
         ),
         "a chain": (chain, ["restarts", 9, 5, 0.9, "verified"]),
         "another chain": (lambda: chain(more=2, cuts=3, rho=0.5), ["restarts", 2, 3, 0.5, "verified"]),

@@ -108,9 +108,9 @@ mechanism = Mechanism(
         ),
         "composed": (
             lambda: composed(branch=(3, 2), tokens=5),
-            ["grown(branch=(3, 2), tokens=5)", 1, ["verified", "Learn"]],
+            ["sampled_tree(branch=(3, 2), tokens=5)", 1, ["verified", "Learn"]],
         ),
-        "by lines": (lambda: composed()[0], "grown(branch=(4, 2, 2), tokens=0)"),
+        "by lines": (lambda: composed()[0], "sampled_tree(branch=(4, 2, 2), tokens=0)"),
     },
     world=World(
         says="a list has a step in the middle: it is learned from too",

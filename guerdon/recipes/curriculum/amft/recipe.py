@@ -16,7 +16,7 @@ from typing import Any
 
 from guerdon.core.recipe import Claim, Recipe, recipe
 from guerdon.credit.group_relative import centre
-from guerdon.curricula.plain import apart
+from guerdon.curricula.plain import validation_problems
 from guerdon.recipes.curriculum.amft.parts import balanced, climbing
 from guerdon.recipes.house.grpo import grpo
 from guerdon.recipes.house.shared import paid
@@ -49,7 +49,7 @@ def amft(
 ) -> Recipe:
     """GRPO and imitation of reference solutions, balanced by a meta-gradient."""
     scores, (learner,) = base.stages.scores, base.stages.learners
-    held = apart(task, tries=base.curriculum.tries)
+    held = validation_problems(task, tries=base.curriculum.tries)
     compared = [*scores, centre(paid(scores), std=False, others=True)]
     mu = climbing(held, compared, base.prompts, start, rate, entropy_rate, every=every)
     shown = hint(task, solution=solution)

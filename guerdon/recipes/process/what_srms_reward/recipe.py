@@ -27,7 +27,7 @@ from guerdon.recipes.house.heads import with_head
 from guerdon.recipes.house.own_tries import taught_on_tries
 from guerdon.recipes.process.what_srms_reward.parts import Sees, choosing_exams, retold_pairs
 from guerdon.rewards.stage.score_stages import verified
-from guerdon.search.grown_trees import grown
+from guerdon.search.grown_trees import sampled_tree
 
 
 @recipe(
@@ -64,7 +64,7 @@ def what_srms_reward(
 ) -> Recipe:
     """A step reward model of step preferences from trees, shown all, equations, thoughts or a bare step. Examined on held-out
     pairs of steps, as they are and spoilt, and by the greedy search that it guides."""
-    tree, models = grown(branch=branch, tokens=0), {"srm": with_head(model), "author": snapshot("srm")}
+    tree, models = sampled_tree(branch=branch, tokens=0), {"srm": with_head(model), "author": snapshot("srm")}
     learn = Learn("srm", bradley_terry(centre=0.01), retold_pairs(sees, least=least), opt=adam(lr=lr), epochs=epochs)
     how = Sampling(temperature=temperature, max_tokens=max_tokens)
     taught = taught_on_tries(task, models, "author", [verified(task), learn], how, prompts, 1, steps)

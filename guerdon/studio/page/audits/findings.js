@@ -21,7 +21,7 @@ export function findingOf(finding, n) {
     shownWords(finding.says, `What is said of ${finding.name}`),
     finding.examples?.length ? examplesOf(finding) : null,
     finding.note ? h("div.quiet", {}, shownWords(finding.note, `The example of ${finding.name}`)) : null,
-    finding.mend ? h("p.mend", {}, h("b", {}, "Mend: "), finding.mend) : null,
+    finding.mend ? h("p.mend", {}, h("b", {}, "Fix: "), finding.mend) : null,
     finding.kinds?.length > 1 ? h("p.quiet.kinds", {}, `Kinds: ${finding.kinds.join(", ")}`) : null,
   );
 }

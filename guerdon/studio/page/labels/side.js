@@ -80,7 +80,7 @@ function agreementOf({ rows, auc, checked, pairs }) {
       ),
     ),
     auc === null
-      ? h("p.quiet", {}, "Label some right and some wrong to see how often a right one is paid more.")
+      ? h("p.quiet", {}, "Label some right and some wrong to see how often a right one has the higher reward.")
       : h(
           "p",
           {},

@@ -127,7 +127,7 @@ export function tryTable(group, role, run, { mark = null, link = rolloutPath, co
           ? h(
               "span.times",
               { title: one.same.map((other) => other.episode).join(", ") },
-              `${one.same.length + 1} times the same text${one.same.some((other) => other.reward !== one.reward) ? ", not paid the same" : ""} `,
+              `${one.same.length + 1} times the same text${one.same.some((other) => other.reward !== one.reward) ? ", with different rewards" : ""} `,
             )
           : null,
         one.end === "done" ? null : h("span.quiet", {}, one.end_words),
@@ -145,7 +145,7 @@ export function tryTable(group, role, run, { mark = null, link = rolloutPath, co
     parts.map((name) => h("th.num", { scope: "col" }, name.slice("reward.".length))),
     has.advantage ? h("th.num", { scope: "col" }, "advantage") : null,
     h("th.num.of-length", { scope: "col" }, "tokens"),
-    h("th", { scope: "col" }, "what it said last"),
+    h("th", { scope: "col" }, "last output"),
   );
   return { element: h("div.scroll", {}, h("table.tries", {}, h("thead", {}, head), h("tbody", {}, rows))), rows };
 }

@@ -124,13 +124,13 @@ function turnOf(segment, { rollout, which, colouring, track, several, chosen }) 
     segment.end_words,
   ];
   if (segment.given) facts.push(`${plural(segment.given, "token")} put in its mouth`);
-  if (segment.goes_on) facts.push("goes on in the same turn");
+  if (segment.goes_on) facts.push("continues the same turn");
   if (
     several &&
     segment.parent < 0 &&
     rollout.segments.some((each) => each.role === segment.role && each.place < segment.place)
   )
-    facts.push("starts anew");
+    facts.push("starts a new path");
   const apart =
     several && segment.parent >= 0 && segment.parent !== segment.place - 1
       ? [

@@ -42,7 +42,7 @@ export async function chooseRuns(place, around) {
     put(
       said,
       !runs.length && !input.value
-        ? "No run here has kept rollouts yet: train one, it keeps those of every step unless told otherwise (--rollouts-every)."
+        ? "No run here has stored rollouts yet: train one; it stores those of every step unless --rollouts-every says otherwise."
         : answer.of > runs.length
           ? `The first ${plural(runs.length, "run")} of ${answer.of}: search for others by name.`
           : "",

@@ -72,7 +72,7 @@ export function rowOf(row, columns, runs, scale) {
       row.of === "prompt" ? h("span.quiet", {}, "prompt: ") : null,
       row.line.map(([text, is]) => (is ? h("mark", {}, text) : text)),
       row.line.length === 1 && !row.line[0][0]
-        ? h("span.quiet", {}, row.segment < 0 ? "broke before anybody acted" : "nothing was said")
+        ? h("span.quiet", {}, row.segment < 0 ? "failed before the first action" : "no output")
         : null,
     ),
   );

@@ -9,7 +9,7 @@ export function armStyle(n) {
   return { hue: n % 8, dash: n % 4 };
 }
 
-// `toggle(letter)` shows or hides an arm, `drop(arm)` leaves it out, `toggleApart()` takes seeds together or apart.
+// `toggle(letter)` shows or hides an arm, `drop(arm)` leaves it out, `toggleApart()` takes seeds pooled or separate.
 export function armTable(arms, wish, { toggle, drop, toggleApart }) {
   return [
     h(

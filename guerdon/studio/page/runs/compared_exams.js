@@ -98,7 +98,7 @@ function rateTable(metric, metrics, arms, change) {
               h(
                 "td",
                 { data: { apart: letter } },
-                letter === first ? h("span.quiet", {}, "what the others are held against") : "…",
+                letter === first ? h("span.quiet", {}, "the reference of the comparison") : "…",
               ),
             ),
           ),

@@ -3,13 +3,13 @@
 import { h } from "/page/dom.js";
 import { count, number, percent } from "/page/numbers.js";
 
-const TONES = { "going on": "good", complete: "", stopped: "wait", unreadable: "bad", reading: "" };
+const TONES = { "running": "good", complete: "", stopped: "wait", unreadable: "bad", reading: "" };
 
 export function statusChip(run) {
   return h(
     "span.chip.status",
     { class: TONES[run.status] ?? "", title: run.why || null },
-    run.status === "going on" ? h("span.pulse", { aria: { hidden: "true" } }) : null,
+    run.status === "running" ? h("span.pulse", { aria: { hidden: "true" } }) : null,
     run.status,
   );
 }

@@ -20,7 +20,7 @@ export async function show(place, around) {
     return;
   }
   const swapped = address("/audits/compare", { audit: [two[1], two[0]] });
-  around.keys(layer("audits compared").on("s", "the other way round", () => around.go(swapped, { replace: true })));
+  around.keys(layer("audits compared").on("s", "swap", () => around.go(swapped, { replace: true })));
   put(place, h("p", { role: "status" }, "Reading the audits…"));
   const whole = keptWhole(place);
   const refresh = around.guard(async () => {
@@ -35,11 +35,11 @@ export async function show(place, around) {
   function page(told) {
     return [
       h("p.crumbs", {}, h("a", { href: "/audits" }, "Audits"), h("span.quiet", {}, ` / ${told.about[0].task}`)),
-      h("div.title-line", {}, h("h1", {}, "Audits compared"), h("a.said", { href: swapped }, "the other way round")),
+      h("div.title-line", {}, h("h1", {}, "Audits compared"), h("a.said", { href: swapped }, "swap")),
       h("div.audit-sides", {}, told.about.map(side)),
       h("p.big", { role: "status" }, lineOf(told)),
-      section("Went", told.went, "Nothing that was found before is gone."),
-      section("Came", told.came, "Nothing new was found."),
+      section("Fixed", told.went, "No earlier finding disappeared."),
+      section("New", told.came, "No new finding."),
       stayed(told.stayed),
       kinds(told.kinds),
       numbers(told.numbers),
@@ -48,7 +48,7 @@ export async function show(place, around) {
 }
 
 function lineOf({ went, came, stayed }) {
-  return `${count(went.length)} went, ${count(came.length)} came, ${count(stayed.length)} stayed.`;
+  return `${count(went.length)} fixed, ${count(came.length)} new, ${count(stayed.length)} unchanged.`;
 }
 
 function side(about, n) {
@@ -76,7 +76,7 @@ function section(words, findings, none) {
               { class: each.severity },
               h("div.finding-head", {}, severityChip(each.severity), h("h3", {}, each.name), harmWords(each.harm)),
               shownWords(each.says, `What is said of ${each.name}`),
-              each.mend && words === "Came" ? h("p.mend", {}, h("b", {}, "Mend: "), each.mend) : null,
+              each.mend && words === "New" ? h("p.mend", {}, h("b", {}, "Fix: "), each.mend) : null,
             ),
           ),
         )
@@ -107,9 +107,9 @@ function stayed(pairs) {
     );
   return h(
     "section",
-    { aria: { label: "Stayed" } },
-    h("h2", {}, "Stayed"),
-    table("Findings that stayed", titles, pairs.map(row)),
+    { aria: { label: "Unchanged" } },
+    h("h2", {}, "Unchanged"),
+    table("Unchanged findings", titles, pairs.map(row)),
   );
 }
 

@@ -47,7 +47,7 @@ class Bench {
         .on("a", "another text beside it", () => this.add())
         .on("w", "weights", () => this.tree.element.querySelector("input.bench-weight")?.focus())
         .on("r", "weights as they were", () => this.reset())
-        .on("s", "hold the stored step against it", () => this.flips.querySelector("button.main")?.click())
+        .on("s", "compare with the stored step", () => this.flips.querySelector("button.main")?.click())
         .on("l", "load a sample", () => this.choices.querySelector("select.bench-sample")?.focus()),
     );
     const text = around.query.getAll("text");
@@ -187,7 +187,7 @@ class Bench {
   changed() {
     put(
       this.notice,
-      h("span.wait", {}, `${this.state.file} changed: ${this.state.live ? "scored anew" : "opened anew"}`),
+      h("span.wait", {}, `${this.state.file} changed: ${this.state.live ? "rescored" : "reopened"}`),
     );
   }
 

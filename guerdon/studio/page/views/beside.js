@@ -259,7 +259,7 @@ class Beside {
     put(
       this.difference,
       h("h2", {}, "From ", link("left"), " on the left to ", link("right"), " on the right"),
-      told.is_rough ? h("p.quiet", {}, "They differ too much to be told word by word.") : null,
+      told.is_rough ? h("p.quiet", {}, "They differ too much for a word-by-word comparison.") : null,
       told.is_cut ? h("p.quiet", {}, "Only their first 20,000 words are compared.") : null,
       changed
         ? h(

@@ -92,7 +92,7 @@ export async function show(place, around) {
   }
   around.keys(
     layer("compare")
-      .on("s", "seeds together or apart", toggleApart)
+      .on("s", "seeds pooled or separate", toggleApart)
       .on(["ArrowLeft", "ArrowRight"], "read a chart that has the focus", () => false)
       .on(["1", "2", "3", "4", "5", "6", "7", "8", "9"], "show or hide that run", (event) => {
         const arm = now.said.arms[Number(event.key) - 1];

@@ -249,7 +249,7 @@ class Labelling {
       !this.told.kept
         ? ["This run stores nothing that it sampled: train with ", h("code", {}, "--rollouts-every 1"), "."]
         : odd
-          ? "Reward and truth agree on all that is not labelled, or one of them is not known. Choose another order to go on."
+          ? "Reward and truth agree on all that is not labelled, or one of them is not known. Choose another order to continue."
           : [
               "Nothing is left here",
               this.two

@@ -60,7 +60,7 @@ export async function show(place, around) {
   }
   again(around, refresh, {
     concerns: (ids) => ids.includes(id) || now.one?.inner?.some((run) => ids.includes(run.id)),
-    goesOn: () => now.one?.run.status === "going on",
+    goesOn: () => now.one?.run.status === "running",
   });
   await refresh();
   if (!now.one && asked > 1) return; // the next answer shows it

@@ -86,7 +86,7 @@ export async function show(place, around) {
       .on("[", "page before", () => turn(-1)),
   );
   const refresh = around.guard(ask);
-  again(around, refresh, { goesOn: () => answer?.rows.some((row) => row.status === "going on") });
+  again(around, refresh, { goesOn: () => answer?.rows.some((row) => row.status === "running") });
   await refresh();
 
   async function ask() {
@@ -128,7 +128,7 @@ export async function show(place, around) {
     for (const name of ["recipe", "task"]) options(name, counts[name]);
     put(
       chips,
-      ["going on", "complete", "stopped", "unreadable"].map((word) => {
+      ["running", "complete", "stopped", "unreadable"].map((word) => {
         const amount = counts.status.find(([each]) => each === word)?.[1] ?? 0,
           on = wish.status.includes(word);
         return amount || on
