@@ -13,6 +13,7 @@ PY ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 PEERS ?= .venv-peers
+FORKS ?= 3 # processes of tests: one more than CI has cores, since tests wait for boxes, servers and disks
 
 .PHONY: test lint types suite browser slow peers sample promises demo demo-hack bench kernels format hooks check-files docs docs-serve pages clean
 
@@ -34,16 +35,16 @@ types: $(VENV)/.installed
 	$(BIN)/mypy $(MYPY)
 
 suite: $(VENV)/.installed
-	PYTHONDONTWRITEBYTECODE= OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist worksteal -q # bytecode kept: compiling every test takes a quarter of a minute; a thread each: two that use every core wait for each other
+	PYTHONDONTWRITEBYTECODE= OMP_NUM_THREADS=1 $(BIN)/python -m pytest --forks $(FORKS) -q # bytecode kept: compiling every test takes a quarter of a minute; a thread each: two that use every core wait for each other
 
 browser: $(VENV)/.installed
-	PYTHONDONTWRITEBYTECODE= OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist worksteal -q -m "browser and not slow" tests/studio
+	PYTHONDONTWRITEBYTECODE= OMP_NUM_THREADS=1 $(BIN)/python -m pytest --forks $(FORKS) -q -m "browser and not slow" tests/studio
 
 slow: $(VENV)/.installed
-	PYTHONDONTWRITEBYTECODE= OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist worksteal -q -m "slow or hypothesis" --hypothesis-profile thorough $(if $(SEED),--hypothesis-seed=$(SEED))
+	PYTHONDONTWRITEBYTECODE= OMP_NUM_THREADS=1 $(BIN)/python -m pytest --forks $(FORKS) -q -m "slow or hypothesis" --hypothesis-profile thorough $(if $(SEED),--hypothesis-seed=$(SEED))
 
 peers: $(PEERS)/.installed
-	PYTHONDONTWRITEBYTECODE= OMP_NUM_THREADS=1 $(PEERS)/bin/python -m pytest -n 2 --dist worksteal -q -m peers -k "not much" tests # twelve greedy answers of a real model, of fifty: those take four times as long
+	PYTHONDONTWRITEBYTECODE= OMP_NUM_THREADS=1 $(PEERS)/bin/python -m pytest --forks $(FORKS) -q -m peers -k "not much" tests # twelve greedy answers of a real model, of fifty: those take four times as long
 	PYTHONDONTWRITEBYTECODE= OMP_NUM_THREADS=1 PYTHONPATH=$(PEERS)/older $(PEERS)/bin/python -m pytest -q -m peers tests/bridges -k verifiers
 
 $(PEERS)/.installed: pyproject.toml requirements/dev.txt requirements/peers.txt requirements/peers_bare.txt requirements/peers_older.txt

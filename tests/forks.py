@@ -1,0 +1,166 @@
+"""Tests in several processes, forked when all tests are collected: `pytest --forks 3`.
+
+Collecting imports every test file, which takes 10 seconds of a processor, and 24 where there is no bytecode yet: it is done
+once, where processes that start from nothing each do it again. A worker takes a whole file at a time, so that a module's
+fixtures are set up once; when no file is left it takes half of what another still has. A worker that ends without being asked
+to fails the test that it ran, and another one takes its place.
+
+Left out: warnings that a test records and that are no errors (`filterwarnings` in pyproject.toml makes them errors).
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import itertools
+import multiprocessing
+from collections import deque
+from multiprocessing.connection import Connection, wait
+from typing import Any
+
+import pytest
+
+FORKED = multiprocessing.get_context("fork")
+
+
+class Worker:
+    """What the process that hands tests out knows of one that runs them."""
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+        self.wire, self._far_end = FORKED.Pipe()
+        self.left: deque[int] = deque()  # tests of its file, by their place among all
+        self.given: deque[int] = deque()  # what it runs, and what it runs then
+
+    def start(self, session: pytest.Session) -> None:
+        self.process = FORKED.Process(target=_work, args=(session, self._far_end, self.number))
+        self.process.start()
+        self._far_end.close()
+
+    def heard(self) -> tuple[str, Any]:
+        """The next thing that it says: of a worker that is gone, that it is."""
+        try:
+            return self.wire.recv()
+        except (EOFError, ConnectionResetError):
+            return "gone", None
+
+
+class Forks:
+    """The loop over all tests."""
+
+    def __init__(self, count: int) -> None:
+        self._count = count
+        self._workers: list[Worker] = []
+        self._files: deque[list[int]] = deque()
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtestloop(self, session: pytest.Session) -> bool | None:
+        if session.testsfailed or session.config.option.collectonly:
+            return None  # pytest's own loop says so
+        numbered = itertools.groupby(enumerate(session.items), lambda one: one[1].path)
+        files = [(path.stat().st_size, [number for number, _ in tests]) for path, tests in numbered]
+        self._files = deque(tests for _, tests in sorted(files, key=lambda file: -file[0]))  # the long ones first
+        session.config._tmp_path_factory.getbasetemp()  # the workers' folders lie in it
+        for number in range(self._count):
+            self._start(session, number)
+        try:
+            while self._workers:
+                self._hear(session)
+                if session.shouldfail:
+                    raise session.Failed(session.shouldfail)
+                if session.shouldstop:
+                    raise session.Interrupted(session.shouldstop)
+        finally:
+            for worker in self._workers:
+                worker.process.terminate()
+                worker.process.join()
+        return True
+
+    def _start(self, session: pytest.Session, number: int) -> None:
+        worker = Worker(number)
+        worker.start(session)
+        self._workers.append(worker)
+
+    def _hear(self, session: pytest.Session) -> None:
+        waiting = {worker.wire: worker for worker in self._workers}
+        for wire in wait(list(waiting)):
+            worker = waiting[wire]  # type: ignore[index]
+            kind, what = worker.heard()
+            if kind == "gone":
+                self._gone(session, worker)
+            elif kind == "next":
+                with contextlib.suppress(BrokenPipeError):  # it is gone since
+                    worker.wire.send(self._next(worker))
+            elif kind == "report":
+                config = session.config
+                report = config.hook.pytest_report_from_serializable(config=config, data=what)
+                config.hook.pytest_runtest_logreport(report=report)
+            else:
+                item = session.items[worker.given[0]]
+                told = item.ihook.pytest_runtest_logstart if kind == "began" else item.ihook.pytest_runtest_logfinish
+                told(nodeid=item.nodeid, location=item.location)
+                if kind == "ended":
+                    worker.given.popleft()
+
+    def _next(self, worker: Worker) -> int | None:
+        if not worker.left and self._files:
+            worker.left.extend(self._files.popleft())
+        if not worker.left:
+            most = max((each.left for each in self._workers), key=len)
+            worker.left.extendleft([most.pop() for _ in range((len(most) + 1) // 2)])
+        if not worker.left:
+            return None
+        worker.given.append(worker.left.popleft())
+        return worker.given[-1]
+
+    def _gone(self, session: pytest.Session, worker: Worker) -> None:
+        """A worker ended: all is done, or something ended it."""
+        self._workers.remove(worker)
+        worker.process.join()
+        if not worker.given:
+            return
+        item = session.items[worker.given.popleft()]
+        why = f"the process of this test ended with exit code {worker.process.exitcode}"
+        item.ihook.pytest_runtest_logreport(
+            report=pytest.TestReport(item.nodeid, item.location, {}, "failed", why, "call")
+        )
+        self._files.append([*worker.given, *worker.left])
+        self._start(session, worker.number)
+
+
+class Telling:
+    """What tells in a worker: its reports go to the process that shows them."""
+
+    def __init__(self, wire: Connection, config: pytest.Config) -> None:
+        self._wire, self._config = wire, config
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        data = self._config.hook.pytest_report_to_serializable(config=self._config, report=report)
+        self._wire.send(("report", data))
+
+
+def _work(session: pytest.Session, wire: Connection, number: int) -> None:
+    atexit._clear()  # what was registered before belongs to the other process
+    config, plugins = session.config, session.config.pluginmanager
+    capture = plugins.getplugin("capturemanager")
+    capture.stop_global_capturing()  # into files that are the other process's
+    capture.start_global_capturing()
+    plugins.unregister(name="terminalreporter")
+    plugins.register(Telling(wire, config))
+    temporary = config._tmp_path_factory
+    temporary._basetemp = temporary.getbasetemp() / f"worker-{number}"
+    temporary._basetemp.mkdir(exist_ok=True)
+
+    def following() -> int | None:
+        wire.send(("next", None))
+        return wire.recv()
+
+    running = following()
+    while running is not None:
+        after = following()
+        wire.send(("began", None))
+        item = session.items[running]
+        item.config.hook.pytest_runtest_protocol(item=item, nextitem=None if after is None else session.items[after])
+        wire.send(("ended", None))
+        running = after
+    atexit._run_exitfuncs()
