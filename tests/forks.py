@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import gc
 import itertools
 import multiprocessing
 from collections import deque
@@ -61,6 +62,8 @@ class Forks:
         files = [(path.stat().st_size, [number for number, _ in tests]) for path, tests in numbered]
         self._files = deque(tests for _, tests in sorted(files, key=lambda file: -file[0]))  # the long ones first
         session.config._tmp_path_factory.getbasetemp()  # the workers' folders lie in it
+        gc.collect()
+        gc.freeze()  # no worker looks for garbage in what all of them have
         for number in range(self._count):
             self._start(session, number)
         try:
