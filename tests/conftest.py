@@ -5,7 +5,9 @@ skipped where that is not installed; nothing waits for the disk, and Python seld
 import fcntl
 import gc
 import os
+import random
 import secrets
+from collections import defaultdict
 from collections.abc import Callable, Iterator
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -14,6 +16,8 @@ import pytest
 from forks import Forks
 from hypothesis import HealthCheck, settings
 from packaging.requirements import Requirement
+
+import guerdon
 
 SEED = "GUERDON_TEST_SEED"  # how whatever else draws at random in `make slow` is told it
 always = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow], database=None)
@@ -62,6 +66,21 @@ def pytest_configure(config: pytest.Config) -> None:
         config.option.hypothesis_seed = os.environ[SEED] = asked or str(secrets.randbelow(2**32))
     if forks := config.getoption("--forks"):
         config.pluginmanager.register(Forks(forks))
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """`sampled(12, "name")`: of the cases of a test that takes `name`, `make test` tries 12, drawn anew for every release, and
+    `make slow` the others."""
+    matrices = defaultdict[tuple[str, int], list[pytest.Item]](list)
+    for item in items:
+        mark, call = item.get_closest_marker("sampled"), getattr(item, "callspec", None)
+        if mark and call and mark.args[1] in call.params and not item.get_closest_marker("slow"):
+            matrices[item.nodeid.partition("[")[0], mark.args[0]].append(item)
+    for (name, count), cases in matrices.items():
+        drawn = random.Random(f"{guerdon.__version__} {name}").sample(cases, min(count, len(cases)))
+        for item in {*cases} - {*drawn}:
+            item.add_marker(pytest.mark.slow)
 
 
 def pytest_sessionstart(session: pytest.Session) -> None:

@@ -15,7 +15,9 @@ import contextlib
 import gc
 import itertools
 import multiprocessing
+import sys
 from collections import deque
+from multiprocessing import forkserver
 from multiprocessing.connection import Connection, wait
 from typing import Any
 
@@ -33,8 +35,11 @@ class Worker:
         self.left: deque[int] = deque()  # tests of its file, by their place among all
         self.given: deque[int] = deque()  # what it runs, and what it runs then
 
-    def start(self, session: pytest.Session) -> None:
-        self.process = FORKED.Process(target=_work, args=(session, self._far_end, self.number))
+    def start(self, session: pytest.Session, others: list[Worker]) -> None:
+        ours = [
+            each.wire for each in (*others, self)
+        ]  # open in a worker, they would keep others from seeing that we are gone
+        self.process = FORKED.Process(target=_work, args=(session, self._far_end, ours, self.number))
         self.process.start()
         self._far_end.close()
 
@@ -62,6 +67,8 @@ class Forks:
         files = [(path.stat().st_size, [number for number, _ in tests]) for path, tests in numbered]
         self._files = deque(tests for _, tests in sorted(files, key=lambda file: -file[0]))  # the long ones first
         session.config._tmp_path_factory.getbasetemp()  # the workers' folders lie in it
+        if "started" in sys.modules:
+            forkserver.ensure_running()  # one for all workers, with torch loaded
         gc.collect()
         gc.freeze()  # no worker looks for garbage in what all of them have
         for number in range(self._count):
@@ -81,7 +88,7 @@ class Forks:
 
     def _start(self, session: pytest.Session, number: int) -> None:
         worker = Worker(number)
-        worker.start(session)
+        worker.start(session, self._workers)
         self._workers.append(worker)
 
     def _hear(self, session: pytest.Session) -> None:
@@ -142,8 +149,12 @@ class Telling:
         self._wire.send(("report", data))
 
 
-def _work(session: pytest.Session, wire: Connection, number: int) -> None:
+def _work(session: pytest.Session, wire: Connection, theirs: list[Connection], number: int) -> None:
     atexit._clear()  # what was registered before belongs to the other process
+    for each in theirs:
+        each.close()
+    if "started" in sys.modules:
+        forkserver._forkserver.ensure_running = lambda: None  # it is: as a child of the other process
     config, plugins = session.config, session.config.pluginmanager
     capture = plugins.getplugin("capturemanager")
     capture.stop_global_capturing()  # into files that are the other process's
