@@ -1,5 +1,5 @@
 # make demo: see a model learn. make demo-hack: see a reward being hacked, and the alarm.
-# make test: everything CI runs. make slow: the checks that take minutes, and properties at random; it prints its seed, make slow SEED=n repeats it.
+# make test: everything CI runs. make quick: the test files that changes touched since make quick last ran them. make slow: the checks that take minutes, and properties at random; it prints its seed, make slow SEED=n repeats it.
 # make browser: the studio in a real browser, Chromium; skipped where there is none.
 # make peers: what compares with TRL, verifiers, verl and stable-baselines3, in an environment of its own, .venv-peers.
 # make bench: a GRPO step against TRL's, on this processor. make format: mend what a machine can mend.
@@ -15,7 +15,7 @@ BIN := $(VENV)/bin
 PEERS ?= .venv-peers
 FORKS ?= 3 # processes of tests: one more than CI has cores, since tests wait for boxes, servers and disks
 
-.PHONY: test lint types suite browser slow peers sample promises demo demo-hack bench kernels format hooks check-files docs docs-serve pages clean
+.PHONY: test lint types suite quick browser slow peers sample promises demo demo-hack bench kernels format hooks check-files docs docs-serve pages clean
 
 test: lint
 	$(MAKE) --no-print-directory -j2 --output-sync=target types suite # together: types take one core, and half a minute where nothing is cached
@@ -36,6 +36,9 @@ types: $(VENV)/.installed
 
 suite: $(VENV)/.installed
 	PYTHONDONTWRITEBYTECODE= OMP_NUM_THREADS=1 $(BIN)/python -m pytest --forks $(FORKS) -q # bytecode kept: compiling every test takes a quarter of a minute; a thread each: two that use every core wait for each other
+
+quick: $(VENV)/.installed
+	PYTHONDONTWRITEBYTECODE= OMP_NUM_THREADS=1 $(BIN)/python -m pytest --quick --forks $(FORKS) -q
 
 browser: $(VENV)/.installed
 	PYTHONDONTWRITEBYTECODE= OMP_NUM_THREADS=1 $(BIN)/python -m pytest --forks $(FORKS) -q -m "browser and not slow" tests/studio

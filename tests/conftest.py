@@ -16,6 +16,7 @@ import pytest
 from forks import Forks
 from hypothesis import HealthCheck, settings
 from packaging.requirements import Requirement
+from touched import Touched
 
 import guerdon
 
@@ -56,6 +57,9 @@ def made_once(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathF
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--forks", type=int, default=0, metavar="N", help="run the tests in N processes")
+    parser.addoption(
+        "--quick", action="store_true", help="run the test files that changes since the last quick run touched"
+    )
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -64,8 +68,11 @@ def pytest_configure(config: pytest.Config) -> None:
     if config.getoption("--hypothesis-profile") == "thorough":
         asked = config.getoption("--hypothesis-seed") or os.environ.get(SEED)
         config.option.hypothesis_seed = os.environ[SEED] = asked or str(secrets.randbelow(2**32))
-    if forks := config.getoption("--forks"):
-        config.pluginmanager.register(Forks(forks))
+    touched = Touched(config) if config.getoption("--quick") else None
+    if touched:
+        config.pluginmanager.register(touched)
+    if (forks := config.getoption("--forks")) or touched:
+        config.pluginmanager.register(Forks(forks or 1, touched))
 
 
 @pytest.hookimpl(tryfirst=True)

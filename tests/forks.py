@@ -13,15 +13,16 @@ from __future__ import annotations
 import atexit
 import contextlib
 import gc
-import itertools
 import multiprocessing
 import sys
 from collections import deque
 from multiprocessing import forkserver
 from multiprocessing.connection import Connection, wait
+from pathlib import Path
 from typing import Any
 
 import pytest
+from touched import Touched
 
 FORKED = multiprocessing.get_context("fork")
 
@@ -34,12 +35,13 @@ class Worker:
         self.wire, self._far_end = FORKED.Pipe()
         self.left: deque[int] = deque()  # tests of its file, by their place among all
         self.given: deque[int] = deque()  # what it runs, and what it runs then
+        self.file: Path | None = None  # that it took last
 
-    def start(self, session: pytest.Session, others: list[Worker]) -> None:
+    def start(self, session: pytest.Session, others: list[Worker], touched: Touched | None) -> None:
         ours = [
             each.wire for each in (*others, self)
         ]  # open in a worker, they would keep others from seeing that we are gone
-        self.process = FORKED.Process(target=_work, args=(session, self._far_end, ours, self.number))
+        self.process = FORKED.Process(target=_work, args=(session, self._far_end, ours, self.number, touched))
         self.process.start()
         self._far_end.close()
 
@@ -54,18 +56,20 @@ class Worker:
 class Forks:
     """The loop over all tests."""
 
-    def __init__(self, count: int) -> None:
-        self._count = count
+    def __init__(self, count: int, touched: Touched | None) -> None:
+        self._count, self._touched = count, touched
         self._workers: list[Worker] = []
-        self._files: deque[list[int]] = deque()
+        self._files: deque[tuple[Path, list[int]]] = deque()
+        self._failed: set[Path] = set()
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtestloop(self, session: pytest.Session) -> bool | None:
         if session.testsfailed or session.config.option.collectonly:
             return None  # pytest's own loop says so
-        numbered = itertools.groupby(enumerate(session.items), lambda one: one[1].path)
-        files = [(path.stat().st_size, [number for number, _ in tests]) for path, tests in numbered]
-        self._files = deque(tests for _, tests in sorted(files, key=lambda file: -file[0]))  # the long ones first
+        files: dict[Path, list[int]] = {}
+        for number, item in enumerate(session.items):
+            files.setdefault(item.path, []).append(number)
+        self._files = deque(sorted(files.items(), key=lambda file: -file[0].stat().st_size))  # the long ones first
         session.config._tmp_path_factory.getbasetemp()  # the workers' folders lie in it
         if "started" in sys.modules:
             forkserver.ensure_running()  # one for all workers, with torch loaded
@@ -88,7 +92,7 @@ class Forks:
 
     def _start(self, session: pytest.Session, number: int) -> None:
         worker = Worker(number)
-        worker.start(session, self._workers)
+        worker.start(session, self._workers, self._touched)
         self._workers.append(worker)
 
     def _hear(self, session: pytest.Session) -> None:
@@ -105,6 +109,13 @@ class Forks:
                 config = session.config
                 report = config.hook.pytest_report_from_serializable(config=config, data=what)
                 config.hook.pytest_runtest_logreport(report=report)
+                if report.failed and worker.file:
+                    self._failed.add(worker.file)
+            elif kind == "ran":
+                assert self._touched and worker.file
+                self._touched.keep(
+                    worker.file.relative_to(session.config.rootpath).as_posix(), what, worker.file not in self._failed
+                )
             else:
                 item = session.items[worker.given[0]]
                 told = item.ihook.pytest_runtest_logstart if kind == "began" else item.ihook.pytest_runtest_logfinish
@@ -113,9 +124,11 @@ class Forks:
                     worker.given.popleft()
 
     def _next(self, worker: Worker) -> int | None:
-        if not worker.left and self._files:
-            worker.left.extend(self._files.popleft())
-        if not worker.left:
+        alone = self._touched is not None and worker.file is not None  # a process for each file
+        if not worker.left and self._files and not alone:
+            worker.file, tests = self._files.popleft()
+            worker.left.extend(tests)
+        if not worker.left and self._touched is None:
             most = max((each.left for each in self._workers), key=len)
             worker.left.extendleft([most.pop() for _ in range((len(most) + 1) // 2)])
         if not worker.left:
@@ -128,13 +141,16 @@ class Forks:
         self._workers.remove(worker)
         worker.process.join()
         if not worker.given:
+            if self._files:
+                self._start(session, worker.number)
             return
         item = session.items[worker.given.popleft()]
         why = f"the process of this test ended with exit code {worker.process.exitcode}"
         item.ihook.pytest_runtest_logreport(
             report=pytest.TestReport(item.nodeid, item.location, {}, "failed", why, "call")
         )
-        self._files.append([*worker.given, *worker.left])
+        self._failed.add(item.path)
+        self._files.append((item.path, [*worker.given, *worker.left]))
         self._start(session, worker.number)
 
 
@@ -149,7 +165,9 @@ class Telling:
         self._wire.send(("report", data))
 
 
-def _work(session: pytest.Session, wire: Connection, theirs: list[Connection], number: int) -> None:
+def _work(
+    session: pytest.Session, wire: Connection, theirs: list[Connection], number: int, touched: Touched | None
+) -> None:
     atexit._clear()  # what was registered before belongs to the other process
     for each in theirs:
         each.close()
@@ -169,6 +187,8 @@ def _work(session: pytest.Session, wire: Connection, theirs: list[Connection], n
         wire.send(("next", None))
         return wire.recv()
 
+    if touched:
+        touched.looking.look(True)
     running = following()
     while running is not None:
         after = following()
@@ -177,4 +197,6 @@ def _work(session: pytest.Session, wire: Connection, theirs: list[Connection], n
         item.config.hook.pytest_runtest_protocol(item=item, nextitem=None if after is None else session.items[after])
         wire.send(("ended", None))
         running = after
+    if touched:
+        wire.send(("ran", touched.looking.told()))
     atexit._run_exitfuncs()
