@@ -98,7 +98,7 @@ class Forks:
     def _hear(self, session: pytest.Session) -> None:
         waiting = {worker.wire: worker for worker in self._workers}
         for wire in wait(list(waiting)):
-            worker = waiting[wire]  # type: ignore[index]
+            worker = waiting[wire]
             kind, what = worker.heard()
             if kind == "gone":
                 self._gone(session, worker)

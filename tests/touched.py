@@ -137,7 +137,7 @@ class Looking:
 
     def look(self, on: bool) -> None:
         self._on = on
-        threading.settrace(self._called if on else None)  # type: ignore[arg-type]
+        threading.settrace(self._called if on else None)
         sys.settrace(self._called if on else None)
 
     def told(self) -> dict[str, Any]:
