@@ -12,11 +12,10 @@ from collections.abc import Callable, Iterator
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
+import forks
 import pytest
-from forks import Forks
 from hypothesis import HealthCheck, settings
 from packaging.requirements import Requirement
-from touched import Touched
 
 import guerdon
 
@@ -68,11 +67,7 @@ def pytest_configure(config: pytest.Config) -> None:
     if config.getoption("--hypothesis-profile") == "thorough":
         asked = config.getoption("--hypothesis-seed") or os.environ.get(SEED)
         config.option.hypothesis_seed = os.environ[SEED] = asked or str(secrets.randbelow(2**32))
-    touched = Touched(config) if config.getoption("--quick") else None
-    if touched:
-        config.pluginmanager.register(touched)
-    if (forks := config.getoption("--forks")) or touched:
-        config.pluginmanager.register(Forks(forks or 1, touched))
+    forks.configure(config)
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -27,6 +27,21 @@ from touched import Touched
 FORKED = multiprocessing.get_context("fork")
 
 
+def add_options(parser: pytest.Parser) -> None:
+    parser.addoption("--forks", type=int, default=0, metavar="N", help="run the tests in N processes")
+    parser.addoption(
+        "--quick", action="store_true", help="run the test files that changes since their last quick run touched"
+    )
+
+
+def configure(config: pytest.Config) -> None:
+    touched = Touched(config) if config.getoption("--quick") else None
+    if touched:
+        config.pluginmanager.register(touched)
+    if (count := config.getoption("--forks")) or touched:
+        config.pluginmanager.register(Forks(count or 1, touched))
+
+
 class Worker:
     """What the process that hands tests out knows of one that runs them."""
 
