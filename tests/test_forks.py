@@ -101,6 +101,7 @@ def test_all_are_run_and_told(house):
     assert "ended with exit code -9" in said and "shown" in said and "assert [1, 2] == [1, 3]" in said, said
 
 
+@pytest.mark.slow
 def test_a_quick_run_leaves_out_what_no_change_touched(house):
     (house / "tests" / "test_third.py").write_text("import os\n\n\ndef test_it():\n    assert os.system('true') == 0\n")
     module = house / "guerdon" / "counted.py"
