@@ -1,5 +1,5 @@
 # make demo: see a model learn. make demo-hack: see a reward being hacked, and the alarm.
-# make test: everything CI runs. make slow: the checks that take minutes, and properties at random; it prints its seed, make slow SEED=n repeats it.
+# make test: everything CI runs. make quick: the test files that changes touched since make quick last ran them. make slow: the checks that take minutes, and properties at random; it prints its seed, make slow SEED=n repeats it.
 # make browser: the studio in a real browser, Chromium; skipped where there is none.
 # make peers: what compares with TRL, verifiers, verl and stable-baselines3, in an environment of its own, .venv-peers.
 # make bench: a GRPO step against TRL's, on this processor. make format: mend what a machine can mend.
@@ -13,8 +13,9 @@ PY ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 PEERS ?= .venv-peers
+FORKS ?= 3 # processes of tests: one more than CI has cores, since tests wait for boxes, servers and disks
 
-.PHONY: test lint types suite browser slow peers sample promises demo demo-hack bench kernels format hooks check-files docs docs-serve pages clean
+.PHONY: test lint types suite quick browser slow peers sample promises demo demo-hack bench kernels format hooks check-files docs docs-serve pages clean
 
 test: lint
 	$(MAKE) --no-print-directory -j2 --output-sync=target types suite # together: types take one core, and half a minute where nothing is cached
@@ -34,16 +35,19 @@ types: $(VENV)/.installed
 	$(BIN)/mypy $(MYPY)
 
 suite: $(VENV)/.installed
-	PYTHONDONTWRITEBYTECODE= OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist worksteal -q # bytecode kept: compiling every test takes a quarter of a minute; a thread each: two that use every core wait for each other
+	PYTHONDONTWRITEBYTECODE= OMP_NUM_THREADS=1 $(BIN)/python -m pytest --forks $(FORKS) -q # bytecode kept: compiling every test takes a quarter of a minute; a thread each: two that use every core wait for each other
+
+quick: $(VENV)/.installed
+	PYTHONDONTWRITEBYTECODE= OMP_NUM_THREADS=1 $(BIN)/python -m pytest --quick --forks $(FORKS) -q
 
 browser: $(VENV)/.installed
-	PYTHONDONTWRITEBYTECODE= OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist worksteal -q -m "browser and not slow" tests/studio
+	PYTHONDONTWRITEBYTECODE= OMP_NUM_THREADS=1 $(BIN)/python -m pytest --forks $(FORKS) -q -m "browser and not slow" tests/studio
 
 slow: $(VENV)/.installed
-	PYTHONDONTWRITEBYTECODE= OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist worksteal -q --tb=native -m "slow or hypothesis" --hypothesis-profile thorough $(if $(SEED),--hypothesis-seed=$(SEED))
+	PYTHONDONTWRITEBYTECODE= OMP_NUM_THREADS=1 $(BIN)/python -m pytest --forks $(FORKS) -q --tb=native -m "slow or hypothesis" --hypothesis-profile thorough $(if $(SEED),--hypothesis-seed=$(SEED))
 
 peers: $(PEERS)/.installed
-	PYTHONDONTWRITEBYTECODE= OMP_NUM_THREADS=1 $(PEERS)/bin/python -m pytest -n 2 --dist worksteal -q -m peers -k "not much" tests # twelve greedy answers of a real model, of fifty: those take four times as long
+	PYTHONDONTWRITEBYTECODE= OMP_NUM_THREADS=1 $(PEERS)/bin/python -m pytest --forks $(FORKS) -q -m peers -k "not much" tests # twelve greedy answers of a real model, of fifty: those take four times as long
 	PYTHONDONTWRITEBYTECODE= OMP_NUM_THREADS=1 PYTHONPATH=$(PEERS)/older $(PEERS)/bin/python -m pytest -q -m peers tests/bridges -k verifiers
 
 $(PEERS)/.installed: pyproject.toml requirements/dev.txt requirements/peers.txt requirements/peers_bare.txt requirements/peers_older.txt

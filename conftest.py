@@ -3,7 +3,7 @@ runs them, signals are heard as in a terminal, and what needs a library that is 
 
 import signal
 import tempfile
-from collections.abc import Generator, Iterator
+from collections.abc import Generator
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -22,12 +22,13 @@ def pytest_collect_file(file_path: Path) -> Generator[None, list[Any], list[Any]
     return [one for one in collected if not isinstance(one, DoctestModule) or ">>>" in file_path.read_text("utf8")]
 
 
-@pytest.fixture(scope="session", autouse=True)
-def state_apart() -> Iterator[None]:
-    with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
-        patch.setenv("XDG_STATE_HOME", folder)
-        patch.setenv("XDG_CACHE_HOME", folder)
-        yield
+def pytest_configure(config: pytest.Config) -> None:
+    """One folder for all processes of a run: to compare evidence with the code takes seconds, and is remembered there."""
+    folder, patch = tempfile.TemporaryDirectory(), pytest.MonkeyPatch()
+    patch.setenv("XDG_STATE_HOME", folder.name)
+    patch.setenv("XDG_CACHE_HOME", folder.name)
+    config.add_cleanup(folder.cleanup)
+    config.add_cleanup(patch.undo)
 
 
 @pytest.fixture(scope="session", autouse=True)

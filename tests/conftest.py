@@ -2,17 +2,24 @@
 plain run, and in `make slow` tries much, drawn by a random seed that it prints; a test that compares with another library is
 skipped where that is not installed; nothing waits for the disk, and Python seldom looks for garbage."""
 
+import fcntl
 import gc
 import os
+import random
 import secrets
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Callable, Iterator
 from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
 
+import forks
 import pytest
 from hypothesis import HealthCheck, settings
 from packaging.requirements import Requirement
 
-SEED = "GUERDON_TEST_SEED"  # how xdist's workers, and whatever else draws at random in `make slow`, are told it
+import guerdon
+
+SEED = "GUERDON_TEST_SEED"  # how whatever else draws at random in `make slow` is told it
 always = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow], database=None)
 settings.register_profile("quick", always, max_examples=12, derandomize=True)
 settings.register_profile("thorough", always, max_examples=100, derandomize=False)
@@ -28,12 +35,54 @@ def unhurried_disk() -> Iterator[None]:
         yield
 
 
+@pytest.fixture(scope="session")
+def made_once(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
+    """`made_once("name", make)`: a folder that `make(folder)` filled once for all processes of a run; nobody changes it."""
+    base = tmp_path_factory.getbasetemp()
+    shared = base.parent if request.config.getoption("--forks") else base
+
+    def once(name: str, make: Callable[[Path], object]) -> Path:
+        folder, done = shared / name, shared / f"{name}.done"
+        with (shared / f"{name}.lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if not done.exists():
+                folder.mkdir(exist_ok=True)
+                make(folder)
+                done.touch()
+        return folder
+
+    return once
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--forks", type=int, default=0, metavar="N", help="run the tests in N processes")
+    parser.addoption(
+        "--quick", action="store_true", help="run the test files that changes since the last quick run touched"
+    )
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_configure(config: pytest.Config) -> None:
     """In the thorough profile every test draws by one seed: the one that was asked for, or a random one."""
     if config.getoption("--hypothesis-profile") == "thorough":
         asked = config.getoption("--hypothesis-seed") or os.environ.get(SEED)
         config.option.hypothesis_seed = os.environ[SEED] = asked or str(secrets.randbelow(2**32))
+    forks.configure(config)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """`sampled(12, "name")`: of the cases of a test that takes `name`, `make test` tries 12, drawn anew for every release, and
+    `make slow` the others."""
+    matrices = defaultdict[tuple[str, int], list[pytest.Item]](list)
+    for item in items:
+        mark, call = item.get_closest_marker("sampled"), getattr(item, "callspec", None)
+        if mark and call and mark.args[1] in call.params and not item.get_closest_marker("slow"):
+            matrices[item.nodeid.partition("[")[0], mark.args[0]].append(item)
+    for (name, count), cases in matrices.items():
+        drawn = random.Random(f"{guerdon.__version__} {name}").sample(cases, min(count, len(cases)))
+        for item in {*cases} - {*drawn}:
+            item.add_marker(pytest.mark.slow)
 
 
 def pytest_sessionstart(session: pytest.Session) -> None:
@@ -42,7 +91,7 @@ def pytest_sessionstart(session: pytest.Session) -> None:
         session.config.getoption("--hypothesis-seed"),
         session.config.pluginmanager.getplugin("terminalreporter"),
     )
-    if seed and terminal and not hasattr(session.config, "workerinput"):
+    if seed and terminal:
         terminal.write_line(f"examples are drawn by seed {seed}; to repeat: make slow SEED={seed}")
         terminal.write_line(f"one test: python -m pytest TEST --hypothesis-profile thorough --hypothesis-seed={seed}")
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib
+
 import pytest
 import torch
 from small import TEXTS
@@ -11,6 +13,9 @@ from guerdon.models.chat import Chat
 from guerdon.models.tokenizer import train_tokenizer
 
 transformers = pytest.importorskip("transformers")
+importlib.import_module(
+    "transformers.models.llama.modeling_llama"
+)  # three seconds, spent once, before tests are forked
 
 SIZES = {"vocab_size": 320, "initializer_range": 0.3, "hidden_size": 32, "num_hidden_layers": 2}
 HEADS = {**SIZES, "num_attention_heads": 4, "intermediate_size": 48, "max_position_embeddings": 256}

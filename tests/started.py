@@ -57,6 +57,26 @@ class Started:
         self._process.close()
 
 
+def modules_after(words: Sequence[str], folder: Path) -> set[str]:
+    """The modules that a process has imported when a command line has run in it."""
+    names, into_names = FORKING.Pipe(duplex=False)
+    process = FORKING.Process(target=_name_modules, args=([*words], str(folder), into_names))
+    process.start()
+    into_names.close()
+    try:
+        return names.recv()
+    finally:
+        process.join()
+
+
+def _name_modules(words: list[str], folder: str, into_names: Connection) -> None:
+    os.chdir(folder)
+    from guerdon.cli.main import main
+
+    assert main(words) == 0
+    into_names.send({*sys.modules})
+
+
 def _run(
     words: list[str], folder: str, env: dict[str, str], out: Connection, err: Connection, files: int | None
 ) -> None:

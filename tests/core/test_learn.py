@@ -28,6 +28,7 @@ from guerdon.losses.policy import clipped
 from guerdon.models.frozen_copy import snapshot
 from guerdon.models.tables import tabular
 
+pytestmark = pytest.mark.sampled(12, "case")
 NAN = float("nan")
 MICROS = [1, 8, 64, 10**9]
 

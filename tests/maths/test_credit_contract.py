@@ -41,6 +41,7 @@ from guerdon.recipes.process.prime.parts import return_over_others
 from guerdon.recipes.process.scope.parts import parted
 from guerdon.select.filters import with_rate
 
+pytestmark = pytest.mark.sampled(12, "name")
 MODULES = sorted(m.name for m in pkgutil.iter_modules(guerdon.credit.__path__))
 PLAYED = {"greedy_baseline", "restarts"}  # tested in test_credit_played.py
 SPELLED = {

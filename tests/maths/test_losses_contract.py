@@ -18,6 +18,7 @@ from guerdon.core.batch import Count
 from guerdon.core.column import Column
 from guerdon.core.part import PARTS
 
+pytestmark = pytest.mark.sampled(12, "name")
 NAN = float("nan")
 
 

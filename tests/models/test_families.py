@@ -19,6 +19,7 @@ from guerdon.models.config import Rope
 from guerdon.models.decoder import Decoder
 from guerdon.models.tokenizer import train_tokenizer
 
+pytestmark = pytest.mark.sampled(6, "kind")
 SIZE = {
     "vocab_size": 320, "hidden_size": 32, "intermediate_size": 48, "num_hidden_layers": 4,
     "num_attention_heads": 4, "num_key_value_heads": 2, "max_position_embeddings": 256,

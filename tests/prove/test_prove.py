@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 import re
@@ -36,20 +35,17 @@ RUNS = 57  # 24 to tune, 16 of the look, 16 fresh ones and one from nothing; the
 
 
 @pytest.fixture(scope="module")
-def proof(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[tuple[int, int]]]:
-    """A folder in which the example of docs/evidence.md was registered and proved, and what was told meanwhile. Processes that
-    share the tests make it once."""
-    base = tmp_path_factory.getbasetemp()
-    folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "proof-of-thrice"
-    folder.mkdir(exist_ok=True)
-    with (folder / "lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        if not (folder / "told.json").is_file():
-            (folder / "thrice.py").write_text(example())
-            heard: list[tuple[int, int]] = []
-            assert register_claims([str(folder / "thrice.py")], how(folder)) is not None
-            prove([str(folder / "thrice.py")], how(folder), lambda done, total, last: heard.append((done, total)))
-            (folder / "told.json").write_text(json.dumps(heard))
+def proof(made_once) -> tuple[Path, list[tuple[int, int]]]:
+    """A folder in which the example of docs/evidence.md was registered and proved, and what was told meanwhile."""
+
+    def prove_it(folder: Path) -> None:
+        (folder / "thrice.py").write_text(example())
+        heard: list[tuple[int, int]] = []
+        assert register_claims([str(folder / "thrice.py")], how(folder)) is not None
+        prove([str(folder / "thrice.py")], how(folder), lambda done, total, last: heard.append((done, total)))
+        (folder / "told.json").write_text(json.dumps(heard))
+
+    folder = made_once("proof-of-thrice", prove_it)
     return folder, [(done, total) for done, total in json.loads((folder / "told.json").read_text())]
 
 

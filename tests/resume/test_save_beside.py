@@ -39,6 +39,12 @@ def train(out, steps=4, **more):
     return gd.train(everything.function(steps=steps), seed=5, out=out, options=EVERY, **more)
 
 
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    """The run of four steps that nothing held up or broke off."""
+    return train(tmp_path_factory.mktemp("beside") / "whole")
+
+
 def names(folder):
     return [path.name for path in list_checkpoints(folder / "checkpoints")]
 
@@ -46,7 +52,7 @@ def names(folder):
 # --- beside -----------------------------------------------------------------------------------------------------------
 
 
-def test_steps_go_on_while_a_checkpoint_is_written(tmp_path, monkeypatch):
+def test_steps_go_on_while_a_checkpoint_is_written(tmp_path, monkeypatch, whole):
     """The first checkpoint is held up until the second step has learned: it would wait for ever if that waited for it."""
     learned, plain, update = threading.Event(), checkpoints.save_tensors, Learn.update
     threads = []
@@ -67,12 +73,12 @@ def test_steps_go_on_while_a_checkpoint_is_written(tmp_path, monkeypatch):
         patch.setattr(Learn, "update", watched)
         run = train(tmp_path / "slow")
     assert threading.main_thread() not in threads and len(threads) == 4
-    assert run.weights == train(tmp_path / "plain").weights
+    assert run.weights == whole.weights
     said = [type(e).__name__ + str(e.step) for e in read_events(run.folder.events) if isinstance(e, Saved | StepDone)]
     assert said.index("StepDone1") < said.index("Saved0"), "it was told of after the step that went by meanwhile"
 
 
-def test_what_is_written_is_the_run_as_it_was(tmp_path, monkeypatch):
+def test_what_is_written_is_the_run_as_it_was(tmp_path, monkeypatch, whole):
     """Nothing that a later step changes is in a checkpoint: it is the same, held up or not."""
     plain, update, learned = checkpoints.save_tensors, Learn.update, threading.Event()
 
@@ -86,16 +92,15 @@ def test_what_is_written_is_the_run_as_it_was(tmp_path, monkeypatch):
         learned.set()
         return metrics
 
-    train(tmp_path / "plain")
     with monkeypatch.context() as patch:
         patch.setattr(checkpoints, "save_tensors", slow)
         patch.setattr(Learn, "update", watched)
         patch.setattr(save_beside.Saver, "tell", _released(save_beside.Saver.tell, learned))
         train(tmp_path / "slow")
-    assert len(names(tmp_path / "plain")) == 3
-    for name in names(tmp_path / "plain"):
+    assert len(names(whole.path)) == 3
+    for name in names(whole.path):
         for file in (checkpoints.TENSORS, checkpoints.STATE, checkpoints.MANIFEST):
-            ours, theirs = (tmp_path / run / "checkpoints" / name / file for run in ("plain", "slow"))
+            ours, theirs = (run / "checkpoints" / name / file for run in (whole.path, tmp_path / "slow"))
             assert ours.read_bytes() == theirs.read_bytes()
 
 
@@ -150,7 +155,7 @@ def test_a_full_disk_at_the_last_step_ends_the_run_too(tmp_path, monkeypatch):
     assert gd.train(everything.function(steps=1), resume=tmp_path / "run").complete
 
 
-def test_a_break_waits_for_the_checkpoint_under_way(tmp_path, monkeypatch):
+def test_a_break_waits_for_the_checkpoint_under_way(tmp_path, monkeypatch, whole):
     """Whoever takes the folder next finds it whole, and its event is told then."""
     plain, began = checkpoints.save_tensors, threading.Event()
 
@@ -167,7 +172,7 @@ def test_a_break_waits_for_the_checkpoint_under_way(tmp_path, monkeypatch):
     assert not [e for e in read_events(tmp_path / "run" / "events.jsonl") if isinstance(e, Saved)]
     again = gd.train(everything.function(steps=4), resume=tmp_path / "run")
     saved = {e.path: e.weights for e in again.events(Saved)}
-    assert saved == {e.path: e.weights for e in train(tmp_path / "whole").events(Saved)} and len(saved) == 4
+    assert saved == {e.path: e.weights for e in whole.events(Saved)} and len(saved) == 4
 
 
 def test_the_tensor_file_is_one_that_safetensors_reads(tmp_path):

@@ -19,6 +19,7 @@ from guerdon.tasks import load
 from guerdon.tasks.contract import check_task
 from guerdon.tasks.family import read_solution
 
+pytestmark = pytest.mark.sampled(16, "name")
 NAMES = ["countdown", "equation", "boolean", "grid", "lookup", "trace", "addition"]
 LEVELS = range(1, 9)
 JUNK = [

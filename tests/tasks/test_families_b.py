@@ -23,6 +23,7 @@ from guerdon.tasks.families.string_operations import strings
 from guerdon.tasks.families.unit_conversion import FACTORS, below, units
 from guerdon.tasks.family import read_solution, write_solution
 
+pytestmark = pytest.mark.sampled(16, "family")
 FAMILIES = (sorting, lists, strings, units, bases, modular, clock)
 LEVELS = range(1, 9)
 

@@ -16,6 +16,7 @@ from guerdon.tasks.judging.rubric_criteria import criteria_for, holds, varied
 from guerdon.tasks.role_tasks import in_role
 from guerdon.tasks.task_loading import family_names
 
+pytestmark = pytest.mark.sampled(8, "name")
 NAMES = family_names()
 LEVELS = range(1, 9)
 CHAIN = load("chain:2")

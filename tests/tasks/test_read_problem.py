@@ -19,6 +19,7 @@ from guerdon.tasks.families.chained_arithmetic import chain
 from guerdon.tasks.family import Family, Problem
 from guerdon.tasks.task_loading import family_names
 
+pytestmark = pytest.mark.sampled(8, "name")
 NAMES = family_names()
 LEVELS = range(1, 9)
 # levels that have problems in common: the same prompt may be of either; all other levels differ in what one can see

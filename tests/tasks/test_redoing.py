@@ -15,6 +15,8 @@ from guerdon.tasks.judging.side_work import expression_moves, plain_side
 from guerdon.tasks.roles import checked, marks, preferred, verdict
 from guerdon.tasks.task_loading import family_names
 
+pytestmark = pytest.mark.sampled(8, "name")
+
 
 def posed(name: str, prompt: str):
     """A family and a problem of it in so many words."""

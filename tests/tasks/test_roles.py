@@ -14,6 +14,7 @@ from guerdon.tasks import roles as parts
 from guerdon.tasks.role_tasks import WORDS, in_role
 from guerdon.tasks.task_loading import family_names
 
+pytestmark = pytest.mark.sampled(16, "name")
 NAMES = family_names()
 LEVELS = range(1, 9)
 CHECKED = (

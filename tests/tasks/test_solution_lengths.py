@@ -14,6 +14,8 @@ from guerdon.tasks.roles import marks
 from guerdon.tasks.solution_lengths import lengths, solution_forms
 from guerdon.tasks.task_loading import family_names
 
+pytestmark = pytest.mark.sampled(8, "name")
+
 
 def test_forms_by_hand():
     family = load("equation:4")

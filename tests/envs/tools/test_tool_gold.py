@@ -16,6 +16,7 @@ from guerdon.envs.tools.calculator_gold import BY_CALCULATOR, MISSES
 from guerdon.envs.tools.program_gold import BY_PROGRAM, NOTHING
 from guerdon.tasks import load
 
+pytestmark = pytest.mark.sampled(16, "name")
 LEVELS = range(1, 9)
 
 
