@@ -14,8 +14,6 @@ WAITING = [  # methods that have none yet
     "curricula-in-federated-learning",
     "exit",
     "fin-prm",
-    "ghpo",
-    "guide",
     "implicit-prm",
     "intro",
     "ledex",
