@@ -7,7 +7,6 @@ from harness import PUBLISHED, row, row_file
 from mutants import ROOT
 
 WAITING = [  # methods that have none yet
-    "amft",
     "auto-cei",
     "biprm",
     "clpo",
@@ -20,7 +19,6 @@ WAITING = [  # methods that have none yet
     "masa",
     "master-rm",
     "mrmbench",
-    "pcl",
     "plan-rewardbench",
     "reasonflux-prm",
     "reasoning-sql",

@@ -157,7 +157,7 @@ mechanism = Mechanism(
         ),
     },
     world=World(
-        says="problems need different amounts of help: the tries at each differ, where one hint for all is too much or too little",
+        says="problems need different amounts of help: the tries at each of them differ",
         measure=useful,
         off={"cold": 1_000_000},
         moves=0.6,

@@ -1,4 +1,4 @@
-"""Guide: problems that no try solves are asked again with a hint, and those tries are learned as answers to the plain question."""
+"""Guide: problems that no try solves get a hint, and tries with it are learned as answers to the plain question."""
 
 from __future__ import annotations
 
