@@ -9,7 +9,6 @@ from mutants import ROOT
 WAITING = [  # methods that have none yet
     "auto-cei",
     "biprm",
-    "curricula-in-federated-learning",
     "exit",
     "fin-prm",
     "implicit-prm",
