@@ -9,7 +9,6 @@ from mutants import ROOT
 WAITING = [  # methods that have none yet
     "auto-cei",
     "biprm",
-    "exit",
     "fin-prm",
     "implicit-prm",
     "intro",
