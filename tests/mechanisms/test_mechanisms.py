@@ -10,7 +10,6 @@ WAITING = [  # methods that have none yet
     "biprm",
     "fin-prm",
     "implicit-prm",
-    "intro",
     "ledex",
     "master-rm",
     "mrmbench",
