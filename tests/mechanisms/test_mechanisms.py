@@ -25,8 +25,6 @@ WAITING = [  # methods that have none yet
     "scope",
     "self-critique",
     "simplerl-zoo",
-    "starc",
-    "sws",
     "sycophancy-to-subterfuge",
     "t-reg",
     "tp-grpo-thought",
