@@ -17,7 +17,6 @@ WAITING = [  # methods that have none yet
     "reasonflux-prm",
     "reasoning-sql",
     "reflexicoder",
-    "regret-preference-model",
     "rest-rl",
     "reward-consistency-contrast-instructions",
     "rewardbench-2",

@@ -268,6 +268,7 @@ mechanism = Mechanism(
     ),
     equal={
         "climbing.move: self.at(...) with play.steps before play.step": "the weight does not follow the step",
+        "balanced.demonstrations: Segment(...) without sampling=": "the default",
         "amft: balanced(...) without updates=": "GRPO takes one update",
     },
 )

@@ -93,6 +93,11 @@ def practice(**knobs):
     return sum(bool(ask.note) for ask in asks) / len(asks)
 
 
+SHARED = (
+    ({"a": 1 / 3, "b": 1.0, "c": 0.0}, 9),
+    ({"a": 1.0, "b": 1.0, "c": 1.0}, 8),
+    ({"a": 0.18, "b": 0.82}, 10),
+)
 SLOPES = [0.3, 0.1, 0.2], [0.1, 0.4, 0.2, 0.2], [0.0, 0.5]
 mechanism = Mechanism(
     "sws",
@@ -114,10 +119,7 @@ mechanism = Mechanism(
             {"x": 0.5, "y": 1.0, "z": 0.0},
         ),
         "shared out by the largest remainders": (
-            lambda: [
-                shared_out(*each)
-                for each in (({"a": 1 / 3, "b": 1.0, "c": 0.0}, 9), ({"a": 1.0, "b": 1.0, "c": 1.0}, 8))
-            ],
+            lambda: [shared_out(*each) for each in SHARED],
             [{"a": 2, "b": 7, "c": 0}, {"a": 3, "b": 3, "c": 2}, {"a": 2, "b": 8}],
         ),
         "nothing to share": (lambda: shared_out({"a": 0.0}, 8), {"a": 0}),

@@ -21,6 +21,7 @@ from guerdon.core.learn import Learn
 from guerdon.core.pack import pack
 from guerdon.core.part import knob, live, part, state
 from guerdon.core.play import Play
+from guerdon.core.task import Sampling
 from guerdon.losses.imitation import sft
 from guerdon.losses.policy import clipped
 
@@ -94,7 +95,7 @@ class balanced(Learn):
             text = self.solve.of(ask.task)
             reply = model.recite(ask.shown, text)
             model.meter.tokens += len(reply.actions)
-            segment = Segment(self.role, ask.shown, reply.context, reply.actions, reply.logp, text)
+            segment = Segment(self.role, ask.shown, reply.context, reply.actions, reply.logp, text, sampling=Sampling())
             episodes.append(Episode(ask, (segment,), play.step, number))
         return pack(episodes)
 
