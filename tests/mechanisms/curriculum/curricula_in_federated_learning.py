@@ -11,7 +11,7 @@ from torch import nn
 
 from guerdon.core.optim import sgd
 from guerdon.core.seeds import derive, generator
-from guerdon.recipes.curriculum.curricula_in_federated_learning.parts import (
+from guerdon.recipes.curriculum.curricula_in_federated_learning import (
     Clients,
     dirichlet_split,
     paced,
