@@ -23,7 +23,6 @@ WAITING = [  # methods that have none yet
     "rewardmath",
     "scope",
     "self-critique",
-    "simplerl-zoo",
     "sycophancy-to-subterfuge",
     "t-reg",
     "tp-grpo-thought",
