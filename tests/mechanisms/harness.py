@@ -34,6 +34,7 @@ import guerdon as gd
 from guerdon.core.column import Column, Reason
 from guerdon.core.example import ExamplePlay
 from guerdon.core.pack import pack
+from guerdon.envs.simple import single_turn
 from guerdon.loop.catalog import find_recipe, listings
 
 HERE = Path(__file__).resolve().parent
@@ -205,6 +206,33 @@ class Later(ExamplePlay):
     def __init__(self, step: int, steps: int) -> None:
         super().__init__()
         self.step, self.steps = step, steps
+
+
+class Scripted(Later):
+    """A `play` in which the policy's answer to try number `attempt` at an ask is `answer(ask, attempt)`, one action for each
+    character; an answer of None fails. Actions that the ask gives in advance are kept as given."""
+
+    def __init__(self, answer: Callable[[Any, int], str | None], step: int = 0, steps: int = 1, **models: Any) -> None:
+        super().__init__(step, steps)
+        self.answer, self.models, self.asked = answer, models, 0
+        self.seats = {name: name for name in models}
+
+    def __call__(self, asks: Sequence[Any], env: Any = None, seats: Mapping[str, str] | None = None) -> list[Any]:
+        episodes = []
+        for ask in asks:
+            for attempt in range(ask.n):
+                text = self.answer(ask, attempt)
+                turn = segment([*map(ord, text or "")], role=(env or _ALONE).roles[-1], view=ask.shown, text=text or "")
+                if ask.prefix is not None:
+                    turn = turn.but(given=ask.prefix.step)
+                episodes.append(episode(turn, ask=ask, number=self.asked, attempt=attempt))
+                if text is None:
+                    episodes[-1] = episodes[-1].but(info={"error": "no answer"})
+            self.asked += 1
+        return episodes
+
+
+_ALONE = single_turn()
 
 
 def credited(recipe: Any, batch: Any, play: Any = None) -> list[float]:

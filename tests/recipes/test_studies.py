@@ -21,14 +21,14 @@ from guerdon.core.schedule import linear
 from guerdon.core.seeds import generator
 from guerdon.loop.catalog import find_recipe
 from guerdon.loop.study import StudyRun
-from guerdon.recipes.curriculum.curricula_in_federated_learning import parts as federated
-from guerdon.recipes.curriculum.curricula_in_federated_learning.parts import (
+from guerdon.recipes.curriculum.curricula_in_federated_learning import (
     Clients,
     dirichlet_split,
     paced,
     ranking,
     visible,
 )
+from guerdon.recipes.curriculum.curricula_in_federated_learning import parts as federated
 from guerdon.recipes.curriculum.curriculum_designer.parts import (
     distances,
     one_at_a_time,

@@ -14,7 +14,7 @@ from guerdon.core.recipe import Study
 from guerdon.core.task import kinds_of
 from guerdon.loop.catalog import find_recipe
 from guerdon.models.tables import tabular
-from guerdon.recipes.curriculum.simplerl_zoo.parts import blunted, fitting, is_marked, marked, unmarked
+from guerdon.recipes.curriculum.simplerl_zoo import blunted, fitting, is_marked, marked, unmarked
 from guerdon.store.run import Run
 from guerdon.tasks import load
 

@@ -1,1 +1,0 @@
-"""InTRO: tokens weighed by what the answer makes of them."""
