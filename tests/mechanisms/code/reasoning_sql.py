@@ -40,7 +40,7 @@ def preferred(**knobs):
     return near - far
 
 
-PAIRS = "{{' '.join({}) for {} in ngrams({}, self.n)}}"
+OF = "{{' '.join({}) for {} in ngrams({}, self.n)}}"
 JOINED = "SELECT p.a, b FROM t p JOIN u ON p.id = u.id WHERE b > 1 AND (c OR d) OR e = 2 ORDER BY a LIMIT 3"
 
 mechanism = Mechanism(
@@ -53,7 +53,10 @@ mechanism = Mechanism(
             lambda: pay("SELECT a FROM t WHERE b >= 4"),
             [3 + 1 + 1 + 5 / 9 + 1],
         ),
-        "another bound: two clauses of three, six pairs of eight": (lambda: pay(BOUND), [2 * 2 / 3 + 1 + 1 + 6 / 8 + 1]),
+        "another bound: two clauses of three, six pairs of eight": (
+            lambda: pay(BOUND),
+            [2 * 2 / 3 + 1 + 1 + 6 / 8 + 1],
+        ),
         "a clause less, in words: two names of three, three pairs of seven": (
             lambda: pay(BARE),
             [2 * 2 / 3 + 1 + 2 / 3 + 3 / 7],
@@ -65,7 +68,10 @@ mechanism = Mechanism(
         "it runs": (lambda: alone("syntax", BOUND, OTHER), [1.0, 0.0]),
         "names": (lambda: alone("schema", BOUND, OTHER, "a"), [1.0, 0.5, 0.0]),
         "pairs of tokens": (lambda: alone("ngrams", RIGHT, BOUND, "SELECT", "'"), [1.0, 0.75, 0.0, 0.0]),
-        "form": (lambda: alone("formed", RIGHT + ";", BARE, "SELECT 1; SELECT 2", "WITH x AS (SELECT 1) SELECT 1", "'"), [1.0, 0.0, 0.0, 1.0, 0.0]),
+        "form": (
+            lambda: alone("formed", RIGHT + ";", BARE, "SELECT 1; SELECT 2", "WITH x AS (SELECT 1) SELECT 1", "'"),
+            [1.0, 0.0, 0.0, 1.0, 0.0],
+        ),
         "tags": (
             lambda: alone("formed", f"<reasoning>a</reasoning><answer>{RIGHT}</answer>", RIGHT, form="tags"),
             [1.0, 0.0],
@@ -103,7 +109,7 @@ mechanism = Mechanism(
     equal=dict.fromkeys(
         (
             "sql_links.__call__: overlap(...) with wanted before given & wanted if self.measure == 'recall' else given",
-            f"sql_ngrams.__call__: overlap(...) with {PAIRS.format('e', 'e', 'theirs')} before {PAIRS.format('each', 'each', 'mine')}",
+            f"sql_ngrams.__call__: overlap(...) with {OF.format(*'ee', 'theirs')} before {OF.format('each', 'each', 'mine')}",
             "sql_clauses.__call__: overlap(...) with theirs.get(clause, set()) before mine.get(clause, set())",
         ),
         "Jaccard's overlap is symmetric",

@@ -34,7 +34,9 @@ def loss(correct=(1.0, 0.0), given=0, **knobs):
     *_, learner = stages = made_of.stages[1:]
     for stage in stages[:-1]:
         batch = stage(batch, ExamplePlay())
-    return float(learner.loss(batch, {"logp": torch.tensor([nan] * given + PRM[given:]), "final": torch.tensor([3.0, 1.0])})[0])
+    return float(
+        learner.loss(batch, {"logp": torch.tensor([nan] * given + PRM[given:]), "final": torch.tensor([3.0, 1.0])})[0]
+    )
 
 
 def entropy(*logits):
@@ -54,13 +56,19 @@ def rewards(reward):
     play = ExamplePlay()
     play.models, play.seats = models, {"policy": "prm"}
     columns = score(reward)(batch, play).cols
-    return [columns["reward"].value.tolist(), columns["reward_steps"].value.tolist() if "reward_steps" in columns else []]
+    return [
+        columns["reward"].value.tolist(),
+        columns["reward_steps"].value.tolist() if "reward_steps" in columns else [],
+    ]
 
 
 def composed(**knobs):
     made_of = recipe(**knobs)
     drawn = [made_of.sampling, made_of.curriculum.tries, made_of.prompts, made_of.steps, made_of.seats]
-    return [*map(repr, [*made_of.stages[1:], drawn, [*made_of.models, made_of.models["prm"].value]]), *map(repr, made_of.exams)]
+    return [
+        *map(repr, [*made_of.stages[1:], drawn, [*made_of.models, made_of.models["prm"].value]]),
+        *map(repr, made_of.exams),
+    ]
 
 
 def taught(**knobs):
@@ -68,7 +76,9 @@ def taught(**knobs):
     which they share, after a step of learning from their outcomes."""
     learner = recipe(**knobs).stages.learners[0]
     first, second = torch.zeros(2, requires_grad=True), torch.zeros(2, requires_grad=True)
-    logp = torch.stack([first.log_softmax(0)[0], second.log_softmax(0)[0], first.log_softmax(0)[0], second.log_softmax(0)[1]])
+    logp = torch.stack(
+        [first.log_softmax(0)[0], second.log_softmax(0)[0], first.log_softmax(0)[0], second.log_softmax(0)[1]]
+    )
     batch = example_tries([[1.0, 0.0]], steps=2, reference__logp=logp.tolist(), correct=[1.0, 0.0])
     value = learner.loss(batch, {"logp": logp, "final": torch.zeros(2, requires_grad=True)})[0]
     pulls = torch.autograd.grad(value, [first, second], allow_unused=True)
@@ -84,11 +94,20 @@ STEPS = (
 )
 DRAWN = "[Sampling(temperature=0.5, max_tokens=7), 5, 3, 11, {'policy': 'reference'}]"
 MODELS = "['prm', 'reference', {}]"
-KNOBS = {"beta": 0.1, "prompts": 3, "tries": 5, "lr": 0.1, "temperature": 0.5, "max_tokens": 7, "exam_tasks": 9, "steps": 11}
+KNOBS = {
+    "beta": 0.1,
+    "prompts": 3,
+    "tries": 5,
+    "lr": 0.1,
+    "temperature": 0.5,
+    "max_tokens": 7,
+    "exam_tasks": 9,
+    "steps": 11,
+}
 
 mechanism = Mechanism(
     "implicit-prm",
-    source="arXiv:2412.01981, eq. 5; PRIME-RL/ImplicitPRM@c044175, ce_trainer.py, line 103, and prm_eval_utils.py, lines 425 to 458",
+    source="arXiv:2412.01981, eq. 5; PRIME-RL/ImplicitPRM@c044175, ce_trainer.py, line 103; prm_eval_utils.py, lines 425-458",
     also=[implicit_outcome.__call__, implicit.score, overall.combine],
     numbers={
         "cross-entropy of outcomes": (loss, entropy(*(0.05 * x for x in RATIO))),
@@ -96,7 +115,10 @@ mechanism = Mechanism(
         "given tokens do not count": (lambda: loss(given=1), entropy(0.0, 0.05 * RATIO[1])),
         "of two answers the better": (lambda: loss(loss="dpo"), log(1 + exp(-0.05 * (RATIO[0] - RATIO[1])))),
         "a head": (lambda: loss(loss="head"), entropy(3.0, 1.0)),
-        "what a token added": (lambda: rewards(implicit("prm", beta=0.1, per="token")), [[-0.05], [0.1, 0.2, -0.4, 0.05]]),
+        "what a token added": (
+            lambda: rewards(implicit("prm", beta=0.1, per="token")),
+            [[-0.05], [0.1, 0.2, -0.4, 0.05]],
+        ),
         "how the answer stands by then": (
             lambda: rewards(implicit("prm", beta=0.1, per="token", so_far=True))[1],
             [0.1, 0.3, -0.1, -0.05],
