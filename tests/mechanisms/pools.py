@@ -47,7 +47,7 @@ class listed:
 class HandRun:
     """A run of a study that plays every problem with the same tries, and keeps what it was asked for."""
 
-    seed = 5
+    seed, budget = 5, "all of it"
 
     def __init__(self):
         self.played, self.remembered, self.trained, self.read = [], [], [], []
