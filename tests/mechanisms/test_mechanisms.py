@@ -31,7 +31,6 @@ WAITING = [  # methods that have none yet
     "starc",
     "sws",
     "sycophancy-to-subterfuge",
-    "t-reg",
     "tp-grpo-thought",
     "what-srms-reward",
 ]
