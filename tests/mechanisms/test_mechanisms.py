@@ -31,7 +31,6 @@ WAITING = [  # methods that have none yet
     "starc",
     "sws",
     "sycophancy-to-subterfuge",
-    "tp-grpo-thought",
     "what-srms-reward",
 ]
 ROWS = [name for name in PUBLISHED if row_file(name).exists()]
