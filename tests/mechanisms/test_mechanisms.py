@@ -20,7 +20,6 @@ WAITING = [  # methods that have none yet
     "master-rm",
     "mrmbench",
     "pcl",
-    "plan-rewardbench",
     "reflexicoder",
     "regret-preference-model",
     "rest-rl",
