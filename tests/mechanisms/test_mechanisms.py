@@ -17,7 +17,6 @@ WAITING = [  # methods that have none yet
     "intro",
     "ledex",
     "masa",
-    "master-rm",
     "mrmbench",
     "pcl",
     "reflexicoder",

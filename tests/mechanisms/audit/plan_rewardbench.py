@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from unittest.mock import patch
 
-from harness import Mechanism, World, made, small_model
+from harness import Mechanism, World, small_model
 from pools import HandRun
 
 from guerdon.recipes.audit.plan_rewardbench import recipe
@@ -56,23 +56,20 @@ def checked(pair):
     _, start, *todo = pair.prompt.removesuffix(" tools: call").split(" ")
     todo = [(each[0], int(each[1:])) for each in todo]
     wanted = trajectory(int(start), todo, []).split("\n")
-    kept = [
-        line
-        for n, line in enumerate(pair.good.split("\n"))
-        if line != "error" and pair.good.split("\n")[n - 1] != "error"
-    ]
+    good = pair.good.split("\n")
+    kept = [line for before, line in zip(["", *good], good, strict=False) if "error" not in (before, line)]
     return kept == wanted and len(todo) == pair.length
 
 
 def faults(number=200):
-    """Of many pairs: good ones worked out, bad ones within bounds, those ignored failing in both, and the share of failed calls."""
+    """Of many pairs: good ones worked out, bad ones in bounds, those ignored failing in both, the share of failed calls."""
     pairs = [trace_pair(6, FAULTS[n % 4], "seed", n) for n in range(number)]
     ignored = [pair for pair in pairs if pair.fault == "ignored"]
     results = [int(line) for pair in pairs for line in pair.bad.split("\n") if line.lstrip("-").isdigit()]
     failed = [pair.good.count("error") / 6 for pair in pairs if pair.fault != "ignored"]
     return [
         all(map(checked, pairs)),
-        0 <= min(results) and max(results) <= 999,
+        min(results) >= 0 and max(results) <= 999,
         all("error" in pair.good and "error" in pair.bad for pair in ignored),
         0.1 < sum(failed) / len(failed) < 0.2,
         len({pair.prompt for pair in pairs}) == number,

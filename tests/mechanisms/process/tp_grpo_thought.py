@@ -76,7 +76,7 @@ def logged(*tried):
 
 
 def marked(*tried):
-    """What the judge's replies to tries make of their lines, and what was asked; before each try but the last stands another turn."""
+    """What the judge's replies to tries make of their lines, and what was asked; but for the last, another turn comes first."""
     turns = [(segment(text="before"), segment(text=text, parent=0)) for text, *_ in tried[:-1]]
     turns.append((segment(text=tried[-1][0]),))
     batch = pack([episode(*pair, ask=gd.Ask(TASK), attempt=n) for n, pair in enumerate(turns)])
