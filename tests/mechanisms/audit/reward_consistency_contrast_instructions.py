@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from math import sqrt
+from math import cos, sin
 from unittest.mock import patch
 
 import numpy as np
@@ -11,7 +11,7 @@ from harness import Mechanism, World, made, small_model
 from pools import HandRun
 
 import guerdon as gd
-from guerdon.recipes.audit.reward_consistency_contrast_instructions import parts, recipe
+from guerdon.recipes.audit.reward_consistency_contrast_instructions import recipe
 from guerdon.recipes.audit.reward_consistency_contrast_instructions.parts import (
     Contrast,
     augmented,
@@ -68,6 +68,12 @@ def fusion(most=5, least=0.9, texts=(("p", "aaaa"), ("p", "bbbb"))):
     return fused(say, known, most, least)(list(texts))
 
 
+def just_alike():
+    """A text that is known and says 4 now, and 2 when it was learned."""
+    said = iter([[2.0], [4.0]])
+    return fused(lambda texts: next(said), [("", "a")], least=1.0)([("", "a")])
+
+
 def alike(a, b):
     """The cosine of two texts' counts of three letters."""
     return float(counts([a])[0] @ counts([b])[0])
@@ -85,10 +91,24 @@ def study(mend="both", say=None, tries=2):
         asked.append([split, number, tries, how.max_tokens])
         names = "ab" if split == "train" else "cd"
         both = [("x\n= 1", True), ("long line\n= 2", False)]
-        return [ProblemTries(f"{split} {name}", [f"1+{name}=1"], ["= 2 wrong"], both[:tries]) for name in names]
+        return [ProblemTries(f"{split} {name}", [LONG + name], ["= 2 wrong"], both[:tries]) for name in names]
 
-    with patch.object(recipe, "problems_tried", tried), patch.object(recipe, "said_of", lambda scorer, texts: say(texts)):
-        made_of = made(NAME, "chain:1", small_model(), mend=mend, prompts=3, lr=0.1, problems=12, tries=tries, max_tokens=7, steps=4)
+    with (
+        patch.object(recipe, "problems_tried", tried),
+        patch.object(recipe, "said_of", lambda scorer, texts: say(texts)),
+    ):
+        made_of = made(
+            NAME,
+            "chain:1",
+            small_model(),
+            mend=mend,
+            prompts=3,
+            lr=0.1,
+            problems=12,
+            tries=tries,
+            max_tokens=7,
+            steps=4,
+        )
         found = made_of.body(run, 0)
     ((taught, budget),) = run.trained
     how = [taught.prompts, taught.stages.learners[0].opt.lr, taught.steps, repr(budget)]
@@ -96,8 +116,13 @@ def study(mend="both", say=None, tries=2):
 
 
 def own_reader(texts):
-    """Looks at a solution alone: the shorter the better."""
-    return [-float(len(text)) for _, text in texts]
+    """Looks at a solution alone."""
+    return [float(text.startswith(("1+1", "x"))) for _, text in texts]
+
+
+def memory(texts):
+    """Knows what it was taught and nothing else."""
+    return [float(text in (f"{LONG}a", f"{LONG}b")) for _, text in texts]
 
 
 def instructed(share=1.0):
@@ -109,7 +134,13 @@ def instructed(share=1.0):
     return consistency(said, pairs)["contrast"]
 
 
+LONG = "1+1=1 " * 10
 NAME = "reward-consistency-contrast-instructions"
+TURN = "_turn(points[kept[-2]], points[kept[-1]], points[i])"
+MENDS = ("convex", "fusion", "both")
+ROUND = [[cos(0.7 * n), sin(0.7 * n)] for n in range(9)]
+INNER = ["abc" * 3, "xyz" * 3, "lmn" * 3, "abcxyzlmn"]
+TRIANGLE = [[0, 0], [4, 1], [2, 1], [1, 4], [1, 1]]
 SQUARE = [[0, 0], [2, 0], [2, 2], [0, 2]]
 NEAR = alike("p\naaaa", "p\naaab")
 
@@ -135,22 +166,63 @@ mechanism = Mechanism(
         ),
         "some of them": (lambda: 10 < spelled("1" + "+1" * 60, random.Random(0)).count(" ") / 2 < 26, True),
         "corners": (
-            lambda: [hulls([*SQUARE, [1, 1], [1, 0]]), hulls([[0, 0], [1, 1], [2, 2]]), hulls([[1, 1], [1, 1]]), hulls([[3, 4]])],
-            [[0, 1, 2, 3], [0, 2], [0], [0]],
+            lambda: [
+                hulls([*SQUARE, [1, 1], [1, 0]]),
+                hulls([[0, 0], [1, 1], [2, 2]]),
+                hulls([[3, 4]]),
+                hulls(TRIANGLE),
+            ],
+            [[0, 1, 2, 3], [0, 2], [0], [0, 1, 3]],
         ),
-        "of texts": (lambda: [corners(["a", "a", "b"]), corners(["abcabc", "xyzxyz", "abcxyz", "lmnlmn"])], [["a", "b"], []]),
+        "many corners": (lambda: hulls([[0, 0], *ROUND, [0.5, 0.5], [-0.9, 0.1]]), [*range(1, 10)]),
+        "of texts": (
+            lambda: [corners(["a", "a", "b"]), sorted(corners(INNER))],
+            [["a", "b"], ["abc" * 3, "lmn" * 3, "xyz" * 3]],
+        ),
         "counts of three letters": (
-            lambda: [alike("abcd", "abcx"), alike("abab", "baba"), alike("ab", "ab"), alike("", ""), alike("a", "b")],
-            [1 / 2, 1.0, 1.0, 1.0, 0.0],
+            lambda: [
+                alike("abcd", "abcx"),
+                alike("abab", "baba"),
+                alike("ab", "ab"),
+                alike("", ""),
+                alike("a", "b"),
+                alike("ab", "b"),
+            ],
+            [1 / 2, 1.0, 1.0, 1.0, 0.0, 0.0],
         ),
         "fusion": (lambda: fusion(least=0.5), [(1 + 2 * NEAR) / (2 + NEAR), 0.0]),
         "of the nearest": (lambda: fusion(most=1, least=0.5), [1 / 2, 0.0]),
+        "what is just near enough": (just_alike, [3.0]),
         "of those that are near enough": (lambda: fusion(least=0.99), [1 / 2, 0.0]),
         "augmented": (
             lambda: [sorted(row["chosen"] for row in augmented(ROWS, 0)), len(augmented(ROWS, 0, spellings=1))],
-            [[], 3],
+            [["1+2 = 3\n= 3", "1+2=3\n= 3", "ab"], 2],
         ),
-        "a study": (lambda: study("none", own_reader), []),
+        "shuffled": (lambda: [row["prompt"] for row in augmented(ROWS * 4, 0)][:8] == ["p", "q"] * 4, False),
+        "a study that mends nothing": (
+            lambda: study("none", own_reader),
+            [
+                {
+                    "responses": 0.5,
+                    "instructions": 0.5,
+                    "contrast": 0.5,
+                    "standard": 1.0,
+                    "best_of": 1.0,
+                    "contrasts": 6,
+                },
+                [3, 0.1, 4, "Budget(amount=4, unit='steps')"],
+                [f"{LONG}a", f"{LONG}b"],
+                [["train", 12, 0, 7], ["test", 6, 2, 7], ["test", 6, 0, 7]],
+            ],
+        ),
+        "rows and hulls of spellings": (
+            lambda: [[len(study(mend, own_reader)[2]), study(mend, own_reader)[0]["standard"]] for mend in MENDS],
+            [[9, 1.0], [2, 1.0], [9, 1.0]],
+        ),
+        "fusion is asked for": (
+            lambda: [study(mend, memory)[0]["standard"] for mend in ("none", *MENDS)],
+            [0.5, 0.5, 1.0, 1.0],
+        ),
     },
     world=World(
         says="one reads the solution alone, and puts no solution with its instruction; one that reads both does",
@@ -158,4 +230,28 @@ mechanism = Mechanism(
         off={"share": 0.0},
         moves=0.4,
     ),
+    equal={
+        "spelled: draw.random() < share -> draw.random() <= share": "a lot is never just that",
+        f"hull: {TURN} <= 1... -> {TURN} < 1e-12": "a turn is never just that",
+        "hull: _turn(...) with points[i] before points[kept[-1]]": "the halves change places",
+        "hull: 1 -> 2 (3)": "where there is one point",
+        "corners: len(different) < 3 -> len(different) <= 3": "three are corners all",
+        "corners: 3 -> 4": "three are corners all",
+        **dict.fromkeys(
+            (
+                *("corners: np.linalg.svd(...) without full_matrices=", "corners: False -> True", "corners: 2 -> 3"),
+                "fused: np.argsort(...) without kind=",
+            ),
+            "the first two directions are the same; so few are sorted in a stable way anyhow",
+        ),
+        "counts: row[zlib.crc32(text[at:at + 3].encode()) % WIDTH] += 1 -> row[zlib.crc32(text[at:at + 3].encode()) % WIDTH]"
+        " -= 1": "all counts below zero: the same cosine",
+        "counts: 1 -> 2 (2)": "all counts twice: the same cosine",
+        **dict.fromkeys(
+            (f"counts: {change}" for change in ("lengths > 0 -> lengths >= 0", "0 -> 1", "1.0 -> 2.0")),
+            "no count is empty",
+        ),
+        "fused: np.argsort(...) without axis=": "the last axis of two",
+        "fused: np.take_along_axis(...) without axis=": "the last axis of two",
+    },
 )
