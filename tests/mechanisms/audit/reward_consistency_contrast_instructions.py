@@ -146,7 +146,7 @@ NEAR = alike("p\naaaa", "p\naaab")
 
 mechanism = Mechanism(
     NAME,
-    source="arXiv:2309.16155; shadowkiller33/Contrast-Instruction@20f7193, DA_convex.py from line 30; reward_fusion.py from 277",
+    source="arXiv:2309.16155; shadowkiller33/Contrast-Instruction@20f7193, DA_convex.py, 30 to 54; reward_fusion.py, 277 on",
     numbers={
         "a digit, another answer": (lambda: [found(), found(MIXED)], [True, True]),
         "no digit, no other answer": (
