@@ -7,25 +7,10 @@ from harness import PUBLISHED, row, row_file
 from mutants import ROOT
 
 WAITING = [  # methods that have none yet
-    "biprm",
-    "fin-prm",
-    "implicit-prm",
     "ledex",
-    "master-rm",
-    "mrmbench",
-    "plan-rewardbench",
-    "reasonflux-prm",
-    "reasoning-sql",
-    "reflexicoder",
-    "rest-rl",
-    "reward-consistency-contrast-instructions",
-    "rewardbench-2",
-    "rewardmath",
     "scope",
     "self-critique",
     "sycophancy-to-subterfuge",
-    "t-reg",
-    "tp-grpo-thought",
     "what-srms-reward",
 ]
 ROWS = [name for name in PUBLISHED if row_file(name).exists()]

@@ -250,7 +250,7 @@ def test_a_response_begins_where_thinking_is_said_to_end():
 def test_alignment_and_coherence_by_hand():
     said = torch.tensor([[1.0, 0.0], [0.6, 0.8], [0.0, 1.0]])
     assert aligned(said, 2).tolist() == pytest.approx([0.0, 0.8, 1.0])
-    near = coherent(said, torch.tensor([[0.0, 1.0]]), 0.5).tolist()
+    near = coherent(said, [torch.tensor([0.0, 1.0])], 0.5).tolist()
     assert math.isnan(near[0])
     assert near[1] == pytest.approx(math.exp(1.2) / (math.exp(1.2) + math.exp(1.6)))
     assert near[2] == pytest.approx(math.exp(1.6) / (math.exp(1.6) + math.exp(2.0)))

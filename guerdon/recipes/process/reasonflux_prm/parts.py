@@ -102,10 +102,13 @@ def aligned(said: Tensor, first: int) -> Tensor:
     return (said @ said[first:].T).max(-1).values.clamp(0.0, 1.0)
 
 
-def coherent(said: Tensor, others: Tensor, temperature: float) -> Tensor:
-    """How much nearer each line is to the one before it than to `others`. NaN for the first, which has none before it."""
+def coherent(said: Tensor, others: Sequence[Tensor], temperature: float) -> Tensor:
+    """How much nearer each line is to the one before it than to `others`. NaN for the first, which has none before it, and for
+    all where there are no others."""
+    if not others:
+        return torch.full((len(said),), float("nan"))
     before = (said[1:] * said[:-1]).sum(-1, keepdim=True)
-    chances = torch.softmax(torch.cat([before, said[1:] @ others.T], -1) / temperature, -1)
+    chances = torch.softmax(torch.cat([before, said[1:] @ torch.stack(list(others)).T], -1) / temperature, -1)
     return torch.cat([torch.full((1,), float("nan")), chances[:, 0]])
 
 
@@ -117,12 +120,12 @@ class trace_labels(FieldColumns):
     Alignment is $\max_j\cos(\Phi(s_t),\Phi(a_j))$, the line against the nearest of the response (1 for those of the
     response). Coherence is
     $\frac{\exp(\cos(s_t,s_{t-1})/\tau)}{\exp(\cos(s_t,s_{t-1})/\tau)+\sum_{s'}\exp(\cos(s_t,s')/\tau)}$, the line before
-    it against `negatives` lines of the step. Quality is what the task's step checker says of it, each way by itself (left
-    out where there is none). $\Phi$ is the mean hidden state of the model `encoder` over the line alone, $\tau$ the
-    `temperature`. The whole is worth what share of `tries` that follow its template ends well: the template is the first
-    half of the response, put in the mouth of who answers. The last line has no label: what is said after it is said of
-    the whole. With `sees="response"` only lines of the response have one, by quality alone, and the whole is worth its
-    outcome.
+    it against `negatives` lines of the step's other traces that this one does not have (left out where there are none).
+    Quality is what the task's step checker says of it, each way by itself (left out where there is none). $\Phi$ is the mean
+    hidden state of the model `encoder` over the line alone, $\tau$ the `temperature`. The whole is worth what share of
+    `tries` that follow its template ends well: the template is the first half of the response, put in the mouth of who
+    answers. The last line has no label: what is said after it is said of the whole. With `sees="response"` only lines of
+    the response have one, by quality alone, and the whole is worth its outcome.
 
     A response begins after `</think>`, or else with the last lines of the answer, as many as a worked solution has. New
     tries count in the budget.
@@ -159,11 +162,11 @@ class trace_labels(FieldColumns):
                 label[each.ends[each.first :]] = torch.tensor(quality(each, self.task)[each.first :])
             return batch.with_cols({self.gives_to: on_lines(label), WHOLE: _on_tracks(batch[self.needs[0]])})
         lines = encoded(play.models[self.encoder], [line for each in traces for line in each.lines])
-        drawn = torch.randperm(len(lines), generator=play.generator("negatives"))[: self.negatives].tolist()
-        others = [list(lines.values())[n] for n in drawn]
+        drawn = [list(lines)[n] for n in torch.randperm(len(lines), generator=play.generator("negatives")).tolist()]
         for each in traces:
             said = torch.stack([lines[line] for line in each.lines])
-            judged, fits = torch.tensor(quality(each, self.task)), coherent(said, torch.stack(others), self.temperature)
+            others = [lines[line] for line in drawn if line not in each.lines][: self.negatives]
+            judged, fits = torch.tensor(quality(each, self.task)), coherent(said, others, self.temperature)
             scores = torch.stack([aligned(said, each.first), judged, fits], -1)
             label[each.ends[:-1]] = softly_mixed(scores)[:-1]
         return batch.with_cols({self.gives_to: on_lines(label), WHOLE: self._followed(batch, traces, play)})
