@@ -223,12 +223,14 @@ class Trunks:
 
     def take(self, used: Tensor, tokens: int) -> int:
         """A place for a prompt of so many tokens that none of the trunks in use has."""
-        L, P, kv, T, D = self.keys.shape
+        P, T = self.keys.shape[1], self.keys.shape[3]
         held = set(used.tolist())
         place = next((p for p in range(P) if p not in held), P)
         more, longer = max(0, place + 1 - P), max(0, ceil(tokens) - T)
         if more or longer:
-            self.keys, self.values = (F.pad(each, (0, 0, 0, longer, 0, 0, 0, more)) for each in (self.keys, self.values))
+            self.keys, self.values = (
+                F.pad(each, (0, 0, 0, longer, 0, 0, 0, more)) for each in (self.keys, self.values)
+            )
             self.length = F.pad(self.length, (0, more))
         self.length[place] = tokens
         return place
@@ -268,11 +270,13 @@ class Tries:
         """[B, kv, g, D] what queries see of their trunks, and [B, kv, g] the logarithm of the sum of the exponentials."""
         P, M = self.member.shape
         _, kv, g, D = q.shape
-        asked = q[self.member].transpose(1, 2).reshape(P, kv, M * g, D)
+        asked = q.index_select(0, self.member.flatten()).view(P, M, kv, g, D).transpose(1, 2).reshape(P, kv, M * g, D)
         seen, total = summed(asked, keys, values, self.mask, scale)
-        seen = seen.reshape(P, kv, M, g, D).transpose(1, 2).reshape(P * M, kv, g, D)[self.back]
-        total = total.reshape(P, kv, M, g).transpose(1, 2).reshape(P * M, kv, g)[self.back]
-        return seen, total.masked_fill_(self.none, float("-inf"))
+        seen, total = (
+            each.view(P, kv, M, g, -1).transpose(1, 2).reshape(P * M, kv, g, -1).index_select(0, self.back)
+            for each in (seen, total)
+        )
+        return seen, total.squeeze(-1).masked_fill_(self.none, float("-inf"))
 
 
 def summed(q: Tensor, keys: Tensor, values: Tensor, mask: Tensor, scale: float) -> tuple[Tensor, Tensor]:

@@ -22,8 +22,17 @@ from guerdon.core.model import Model
 
 SELDOM = 200_000  # objects made between two searches; Python itself looks after some hundreds
 THREADS = 4  # beside a GPU
-TRIM, MAPPED = -1, -4  # glibc's mallopt: free bytes at the end of the heap that go back, and how many pieces are mapped one by one
-PLAIN = {TRIM: 128 << 10, MAPPED: 65536}  # its own settings
+TRIM, LARGE, MAPPED = (
+    -1,
+    -3,
+    -4,
+)  # glibc's mallopt: free bytes that go back, bytes of a large piece, how many are mapped
+KEPT = {TRIM: 2**31 - 1, MAPPED: 0}
+GIVEN_BACK = {
+    TRIM: 64 << 20,
+    LARGE: 32 << 20,
+    MAPPED: 65536,
+}  # what glibc itself ends with where large pieces are freed
 
 
 @contextmanager
@@ -31,18 +40,20 @@ def undisturbed(models: Iterable[Model]) -> Iterator[None]:
     """Search seldom, and only among what is made from now on; few threads where the models are on a GPU, and no memory of it
     held by what earlier runs in this process left behind: nothing that is frozen here is ever found to be garbage."""
     before, threads = gc.get_threshold(), torch.get_num_threads()
-    if all(model.device.type == "cuda" for model in models):
+    on_gpu = all(model.device.type == "cuda" for model in models)
+    if on_gpu:
         torch.set_num_threads(min(threads, THREADS))
         gc.collect()
         torch.cuda.empty_cache()
     else:
-        _set_memory({TRIM: 2**31 - 1, MAPPED: 0})
+        _set_memory(KEPT)
     gc.freeze()
     gc.set_threshold(SELDOM, *before[1:])
     try:
         yield
     finally:
-        _set_memory(PLAIN)
+        if not on_gpu:
+            _set_memory(GIVEN_BACK)
         torch.set_num_threads(threads)
         gc.set_threshold(*before)
         gc.unfreeze()
@@ -54,5 +65,5 @@ def _set_memory(settings: dict[int, int]) -> None:
     if hasattr(library, "malloc_trim"):
         for name, value in settings.items():
             library.mallopt(name, value)
-        if settings == PLAIN:
+        if settings == GIVEN_BACK:
             library.malloc_trim(0)

@@ -82,7 +82,7 @@ def silu_gated(gate_up: Tensor) -> Tensor:
         made: Tensor = _SiluGated.apply(gate_up)  # type: ignore[no-untyped-call]
         return made
     gate, up = gate_up.chunk(2, dim=-1)
-    return F.silu(gate) * up
+    return F.silu(gate) * up if needs_gradient else F.silu(gate).mul_(up)
 
 
 class _SiluGated(Function):
@@ -135,12 +135,9 @@ class _Turned(Function):
 
 
 def _turn(x: Tensor, cos: Tensor, sin: Tensor, way: float) -> Tensor:
-    cos, sin = cos[:, None], sin[:, None]
+    cos, sin = (torch.cat([first, second], dim=-1)[:, None] for first, second in ((cos, cos), (sin * -way, sin * way)))
     out = torch.empty(x.shape, dtype=x.dtype, device=x.device)
     for some in stretches(x):
-        (a, b), (to_a, to_b) = x[some].chunk(2, dim=-1), out[some].chunk(2, dim=-1)
-        torch.mul(a, cos[some], out=to_a)
-        to_a.addcmul_(b, sin[some], value=-way)
-        torch.mul(b, cos[some], out=to_b)
-        to_b.addcmul_(a, sin[some], value=way)
+        torch.mul(x[some], cos[some], out=out[some])
+        out[some].addcmul_(torch.roll(x[some], x.shape[-1] // 2, dims=-1), sin[some])
     return out
