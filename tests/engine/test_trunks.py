@@ -51,7 +51,7 @@ def begun(cache, prompts):
                     k.transpose(0, 1),
                     v.transpose(0, 1),
                 )
-        seen |= {row: (k, v) for row in prompt.rows}
+        seen |= dict.fromkeys(prompt.rows, (k, v))
     return seen
 
 
