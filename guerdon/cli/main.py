@@ -83,7 +83,7 @@ app = typer.Typer(
     invoke_without_command=True,
     epilog=examples(
         "guerdon doctor                                             is everything here?",
-        "guerdon demo                                               see a language model learn, in three minutes",
+        "guerdon demo                                               see a language model learn, in two minutes",
         "guerdon list                                               what there is, in short",
         "guerdon show grpo                                          what a recipe is made of",
         "guerdon check my.py:right --task trace:3                   test a reward before you train on it",
