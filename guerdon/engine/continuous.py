@@ -156,12 +156,12 @@ class Continuous:
 
     def _prompts(self, rows: Sequence[TranscriptRow], first: int) -> list[Prompt]:
         """What is to be read for new rows. Rows with equal prompts share it, and the longest past one of them has."""
-        shared: dict[tuple[tuple[int, ...], tuple[str, ...]], list[int]] = {}
+        shared: dict[tuple[tuple[int, ...], tuple[str, ...], bool], list[int]] = {}
         for b, row in enumerate(rows, start=first):
-            shared.setdefault((row.request.prompt, row.request.pictures), []).append(b)
+            shared.setdefault((row.request.prompt, row.request.pictures, row.request.goes_on), []).append(b)
         prompts = []
-        for (tokens, _), places in shared.items():
+        for (tokens, _, goes_on), places in shared.items():
             after = max(places, key=lambda b: self.live[b].past)
             past = self.live[after].past
-            prompts.append(Prompt(tokens[past:], places, past, after))
+            prompts.append(Prompt(tokens[past:], places, past, after, goes_on))
         return prompts

@@ -21,12 +21,14 @@ PREFILL_TOKENS = 8192  # of one forward pass over prompts
 
 @dataclass(frozen=True)
 class Prompt:
-    """Tokens to be read: after the first `past` tokens of row `after`, for all of `rows`."""
+    """Tokens to be read: after the first `past` tokens of row `after`, for all of `rows`; the first of a conversation, or such
+    as go on with one."""
 
     tokens: Sequence[int]
     rows: Sequence[int]
     past: int = 0
     after: int = -1
+    goes_on: bool = False
 
 
 class Sampled(NamedTuple):

@@ -18,7 +18,7 @@ from torch.autograd.function import once_differentiable
 from torch.utils.checkpoint import checkpoint
 
 from guerdon.core.task import Sampling
-from guerdon.models.cpu_ops import multiplied
+from guerdon.models.cpu_ops import multiplied, stretches
 from guerdon.models.sampling import scores
 
 LOGITS = 1 << 24  # the most [N, V] numbers held at a time ...
@@ -98,11 +98,14 @@ def _score_part(logits: Tensor, token: Tensor, cold: Tensor) -> tuple[Tensor, Te
 
         total, logp, entropy = score_logits(logits, token, cold)
         return logp, entropy, total
-    z = tempered(logits, cold)
-    total = torch.logsumexp(z, dim=-1)
-    logp = z.gather(1, token[:, None])[:, 0] - total
-    mean = (torch.exp(z - total[:, None]) * z).sum(-1)  # entropy = log of the sum - mean of z
-    return logp, total - mean, total
+    logp, entropy, total = (torch.empty(len(logits), dtype=_wide(logits), device=logits.device) for _ in range(3))
+    for some in stretches(logits):
+        z = tempered(logits[some], cold[some])
+        torch.logsumexp(z, dim=-1, out=total[some])
+        logp[some] = z.gather(1, token[some, None])[:, 0] - total[some]
+        mean = torch.linalg.vecdot((z - total[some, None]).exp_(), z)  # entropy = log of the sum - mean of z
+        entropy[some] = total[some] - mean
+    return logp, entropy, total
 
 
 def _grad_logits(
@@ -116,19 +119,27 @@ def _grad_logits(
 
         grad_logits_(logits, token, cold, total, by_logp, by_entropy, entropy)
         return logits
-    logp = tempered(logits, cold) - total[:, None]
-    p = torch.exp(logp)
-    gradient = p * -by_logp[:, None]
-    if by_entropy is not None:
-        gradient -= p * (logp + entropy[:, None]) * by_entropy[:, None]
-    gradient.scatter_add_(1, token[:, None], by_logp[:, None])
-    return (gradient * cold[:, None]).to(logits.dtype)
+    made = torch.empty_like(logits)
+    for some in stretches(logits):
+        logp = tempered(logits[some], cold[some]).sub_(total[some, None])
+        p = torch.exp(logp)
+        gradient = p * -by_logp[some, None]
+        if by_entropy is not None:
+            gradient -= p.mul_(logp.add_(entropy[some, None])).mul_(by_entropy[some, None])
+        gradient.scatter_add_(1, token[some, None], by_logp[some, None])
+        torch.mul(gradient, cold[some, None], out=gradient)
+        made[some] = gradient
+    return made
 
 
 def tempered(logits: Tensor, cold: Tensor) -> Tensor:
     """Logits over the temperature, in float32 at least."""
-    wide = torch.promote_types(logits.dtype, torch.float32)
+    wide = _wide(logits)
     return logits.to(wide) * cold[:, None].to(wide)
+
+
+def _wide(x: Tensor) -> torch.dtype:
+    return torch.promote_types(x.dtype, torch.float32)
 
 
 def parts(hidden: Tensor, head: Tensor) -> list[slice]:

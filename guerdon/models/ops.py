@@ -34,15 +34,16 @@ def rms_norm(x: Tensor, weight: Tensor, eps: float, plus_one: bool = False) -> T
 
         return fused(x.reshape(-1, x.shape[-1]), weight, eps, plus_one).view(x.shape)
     wide = x if x.dtype == torch.float64 else x.float()
-    if torch.is_grad_enabled():
-        normed: Tensor = _Normed.apply(wide, eps)  # type: ignore[no-untyped-call]
-    else:
-        normed = wide * _inverse_root(wide, eps)
+    if not torch.is_grad_enabled():
+        own = wide * _inverse_root(wide, eps)
+        return own.mul_(1.0 + weight.to(wide.dtype)).to(x.dtype) if plus_one else own.to(x.dtype).mul_(weight)
+    normed: Tensor = _Normed.apply(wide, eps)  # type: ignore[no-untyped-call]
     return (normed * (1.0 + weight.to(wide.dtype))).to(x.dtype) if plus_one else weight * normed.to(x.dtype)
 
 
 def _inverse_root(x: Tensor, eps: float) -> Tensor:
-    return torch.rsqrt(torch.linalg.vector_norm(x, dim=-1, keepdim=True).square_() / x.shape[-1] + eps)
+    root: Tensor = torch.linalg.vector_norm(x, dim=-1, keepdim=True)
+    return root.square_().div_(x.shape[-1]).add_(eps).rsqrt_()
 
 
 class _Normed(Function):

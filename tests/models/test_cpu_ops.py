@@ -11,6 +11,7 @@ from torch.autograd import gradcheck
 from guerdon.models import cpu_ops
 from guerdon.models.attention import Runs
 from guerdon.models.cpu_ops import BLOCK, product, silu_gated, turned
+from guerdon.models.logit_head import token_scores
 
 CPU = torch.device("cpu")
 
@@ -104,3 +105,33 @@ def test_attention_in_bfloat16_is_that_of_float32_rounded_once():
     narrow = torch.autograd.grad(seen, (q, k, v), out)
     for a, b in zip(narrow, torch.autograd.grad(want, wide, out.float()), strict=True):
         assert torch.equal(a, b.bfloat16())
+
+
+STRETCHED = {
+    "gate": (silu_gated, (draw(7, 6),)),
+    "rotation": (lambda x: turned(x, draw(7, 2, seed=8), draw(7, 2, seed=9)), (draw(7, 3, 4),)),
+    "scores": (
+        lambda hidden, head: torch.stack(token_scores(hidden, head, torch.arange(7) % 5, draw(7, seed=4).abs() + 0.5)),
+        (draw(7, 3), draw(5, 3, seed=1)),
+    ),
+}
+
+
+@pytest.mark.parametrize("numbers", [1, 13, 1 << 16])
+@pytest.mark.parametrize("name", STRETCHED)
+def test_rows_at_a_time_come_to_the_same(name, numbers, monkeypatch):
+    """Values and gradients of operations that take a few rows at a time, of one row, of some and of all."""
+    monkeypatch.setattr(cpu_ops, "NUMBERS", numbers)
+    ours, given = STRETCHED[name]
+    given = tuple(x.clone().requires_grad_() for x in given)
+    made = ours(*given)
+    assert gradcheck(ours, given)
+    monkeypatch.undo()
+    torch.testing.assert_close(made, ours(*given))
+
+
+def test_rows_at_a_time_are_all_rows_once(monkeypatch):
+    monkeypatch.setattr(cpu_ops, "NUMBERS", 10)
+    monkeypatch.setattr(torch, "get_num_threads", lambda: 2)
+    assert cpu_ops.stretches(draw(7, 6)) == [slice(0, 3), slice(3, 6), slice(6, 9)]
+    assert cpu_ops.stretches(draw(0, 6)) == []
