@@ -7,7 +7,6 @@ Leaves out: watching it (`box_init.py`), unit tests (`unit_tests.py`), SQL (`box
 
 from __future__ import annotations
 
-import _socket
 import ast
 import atexit
 import builtins
@@ -22,7 +21,6 @@ import os
 import random
 import resource
 import signal
-import socket
 import sys
 import threading
 import traceback
@@ -52,7 +50,8 @@ ENVIRONMENT = {
     "LC_ALL": "C.UTF-8",
 }
 _THREADS = 64
-_FILES = 128
+_FILES = 128  # that a process has open: each may be a pipe or socket, whose memory is the kernel's
+_FILES_TOGETHER, _LEAST_FILES = 512, 32
 
 
 @dataclass(frozen=True)
@@ -163,7 +162,7 @@ def _give_up(request: dict[str, Any], config: BoxConfig, work: str, parent: int)
         return
     with contextlib.suppress(OSError):
         kernel_calls.drop_capabilities()
-    kernel_calls.prctl(kernel_calls.PR_SET_DUMPABLE, 0)
+    kernel_calls.prctl(kernel_calls.PR_SET_DUMPABLE, 1)  # or nobody could take the listener, nor tell what memory is shared
     kernel_calls.prctl(kernel_calls.PR_SET_NO_NEW_PRIVS, 1)
     boxed = config.isolation == "full"
     if config.landlock:
@@ -180,10 +179,13 @@ def _give_up(request: dict[str, Any], config: BoxConfig, work: str, parent: int)
         signals=many and (boxed or config.landlock >= kernel_calls.SCOPES),
     )
     listener = seccomp_filter.install(program, os.getpid())
-    tell = _socket.socket(fileno=_TELL)
-    socket.send_fds(tell, [BOXED], [listener])  # type: ignore[arg-type]
-    tell.close()
+    os.write(_TELL, BOXED + b"%d" % listener)
+    if os.read(_TELL, len(BOXED)) != BOXED:
+        os._exit(1)
+    os.close(_TELL)
     os.close(listener)
+    if not many:
+        kernel_calls.prctl(kernel_calls.PR_SET_DUMPABLE, 0)
 
 
 def _readable(config: BoxConfig) -> list[str]:
@@ -194,7 +196,7 @@ def _set_limits(limits: dict[str, Any], config: BoxConfig) -> None:
     seconds = math.ceil(limits["cpu"]) + 1
     _limit(resource.RLIMIT_CPU, seconds, seconds + 1)
     _limit(resource.RLIMIT_CORE, 1)  # at 0 it would still be piped to a machine's collector of crashes
-    _limit(resource.RLIMIT_NOFILE, _FILES)
+    _limit(resource.RLIMIT_NOFILE, max(_LEAST_FILES, min(_FILES, _FILES_TOGETHER // limits["processes"])))
     _limit(resource.RLIMIT_FSIZE, limits["disk"])
     _limit(resource.RLIMIT_STACK, _STACK)
     if config.isolation == "full" and config.counts_apart:
@@ -208,10 +210,20 @@ def _set_limits(limits: dict[str, Any], config: BoxConfig) -> None:
 
 
 def _limit(kind: int, soft: int, hard: int | None = None) -> None:
-    """Never above what this process has itself."""
+    """Never above what this process has itself; where that is less than a program was promised, there is no box."""
     most = resource.getrlimit(kind)[1]
+    if most != resource.RLIM_INFINITY and most < soft and kind in _PROMISED:
+        raise OSError(f"{_PROMISED[kind]} allows less than the program's limit: {most:,}, where it takes {soft:,}")
     bounds = [min(bound, most) if most != resource.RLIM_INFINITY else bound for bound in (soft, hard or soft)]
     resource.setrlimit(kind, (bounds[0], bounds[1]))
+
+
+_PROMISED = {
+    resource.RLIMIT_CPU: "ulimit -t",
+    resource.RLIMIT_FSIZE: "ulimit -f",
+    resource.RLIMIT_NOFILE: "ulimit -n",
+    getattr(resource, "RLIMIT_AS", -1): "ulimit -v",
+}
 
 
 # --- running ----------------------------------------------------------------------------------------------------------

@@ -6,7 +6,10 @@ Leaves out: which request goes to which (`sandbox_pool.py`), what happens inside
 from __future__ import annotations
 
 import contextlib
+import functools
+import importlib.util
 import json
+import marshal
 import os
 import shutil
 import socket
@@ -15,8 +18,8 @@ import subprocess
 import sys
 import tempfile
 import time
+import types
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 from guerdon.core.errors import UserError
@@ -28,9 +31,37 @@ from guerdon.sandbox.ran_program import Ran, ran_from
 START = 60.0  # seconds that a zygote may take to start
 GRACE = 10.0  # seconds beyond its wall time after which a box is given up
 _HEAD = 1 << 20
-_BEGIN = (
-    "import sys; sys.path.append(sys.argv[1]); from guerdon.sandbox.fork_hooks import start; start(int(sys.argv[2]))"
-)
+_MODULES = """
+fork_hooks zygote boxed_root box_init box_processes boxed_program boxed_sql changed_arguments counted_calls kernel_calls
+plain_data seccomp_filter syscall_numbers unit_tests
+"""  # all that runs inside
+# What a zygote begins with. The code of its modules comes through the socket, under names that say nothing of this machine.
+_BEGIN = """
+import marshal, os, sys
+
+def read(count):
+    text = b""
+    while len(text) < count:
+        text += os.read(end, count - len(text)) or os._exit(1)
+    return text
+
+class Given:
+    def find_spec(self, name, path=None, target=None):
+        if name in codes:
+            spec = Spec(name, self, origin=f"<sandbox>/{name.rpartition('.')[2]}.py", is_package=not codes[name])
+            spec.has_location = True
+            return spec
+    def create_module(self, spec):
+        return None
+    def exec_module(self, module):
+        exec(codes[module.__name__] or "", module.__dict__)
+
+end, Spec = int(sys.argv[1]), sys.modules["_frozen_importlib"].ModuleSpec
+codes = marshal.loads(read(int.from_bytes(read(4), "little")))
+sys.meta_path.insert(0, Given())
+from guerdon.sandbox.fork_hooks import start
+start(end)
+"""
 
 
 class SandboxLost(Exception):
@@ -42,11 +73,10 @@ class ZygoteHandle:
 
     def __init__(self, isolation: Isolation, see: Sequence[str], warm: Sequence[str] = ()) -> None:
         self.control, theirs = socket.socketpair()
-        root = str(Path(__file__).parents[2])
         python = os.path.realpath(getattr(sys, "_base_executable", "") or sys.executable)
         with theirs:
             self.process = subprocess.Popen(
-                [python, "-s", "-S", "-P", "-c", _BEGIN, root, str(theirs.fileno())],
+                [python, "-s", "-S", "-P", "-c", _BEGIN, str(theirs.fileno())],
                 # No variable of ours goes in. A fixed seed of hashes: sets are in the same order in every run.
                 env={"PYTHONHASHSEED": "0", "LC_ALL": "C.UTF-8"},
                 cwd="/",
@@ -56,12 +86,13 @@ class ZygoteHandle:
                 pass_fds=[theirs.fileno()],
                 start_new_session=True,
             )
-        config = {"isolation": isolation, "see": list(see), "warm": list(warm), "root": root}
+        config = {"isolation": isolation, "see": list(see), "warm": list(warm)}
         # Where boxes have no mounts: whatever is killed in the middle, this goes when the zygote does.
         self.scratch = "" if isolation == "full" else tempfile.mkdtemp(prefix="guerdon-sandbox-")
         config["scratch"] = self.scratch
         try:
             self.control.settimeout(START)
+            _send(self.control, _code())
             _send(self.control, json.dumps(config).encode())
             ready = json.loads(_receive(self.control, _head(self.control)))
         except (OSError, ValueError, SandboxLost) as error:
@@ -102,6 +133,24 @@ class ZygoteHandle:
             self.process.wait()
         if self.scratch:
             shutil.rmtree(self.scratch, ignore_errors=True)
+
+
+@functools.cache
+def _code() -> bytes:
+    """The code of the modules that run inside, for the interpreter that this one is."""
+    codes: dict[str, types.CodeType | None] = {"guerdon": None, "guerdon.sandbox": None}
+    for module in _MODULES.split():
+        name = f"guerdon.sandbox.{module}"
+        spec = importlib.util.find_spec(name)
+        assert spec is not None and spec.loader is not None
+        codes[name] = _renamed(spec.loader.get_code(name), f"<sandbox>/{module}.py")  # type: ignore[attr-defined]
+    return marshal.dumps(codes)
+
+
+def _renamed(code: types.CodeType, file: str) -> types.CodeType:
+    """Code that says it stands in another file, and all code in it."""
+    parts = tuple(_renamed(part, file) if isinstance(part, types.CodeType) else part for part in code.co_consts)
+    return code.replace(co_filename=file, co_consts=parts)
 
 
 def refusal(isolation: str, why: str) -> str:
