@@ -14,8 +14,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from command_line import TRAIN, Cli, command_line, refused
+from command_line import REWARDS, TRAIN, Cli, command_line, refused
 
+from guerdon.cli.main import main
 from guerdon.core.errors import UserError
 from guerdon.core.manifest import OWNER, Damaged
 from guerdon.store import whole_files
@@ -32,12 +33,13 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Two runs of different seeds, interrupted after some steps, and the first as it is when nothing stops it."""
     place = tmp_path_factory.mktemp("made")
     with pytest.MonkeyPatch.context() as patch:
-        cli = command_line(place, patch, None)  # type: ignore[arg-type]  # nothing of what it prints is read
+        patch.chdir(place)
+        Path("my.py").write_text(REWARDS)
         Path("press-ctrl-c").touch()
         for name, seed in (("a", "1"), ("b", "2")):
-            cli(*TRAIN, "--reward", "my.py:stops", "--seed", seed, "--out", name)
+            main((*TRAIN, "--reward", "my.py:stops", "--seed", seed, "--out", name))
         Path("press-ctrl-c").unlink()
-        cli(*TRAIN, "--reward", "my.py:stops", "--seed", "1", "--out", "whole")
+        main((*TRAIN, "--reward", "my.py:stops", "--seed", "1", "--out", "whole"))
     return place
 
 
@@ -117,7 +119,8 @@ def test_what_is_gone_is_said(cli: Cli) -> None:
         shutil.copytree("a", "again")
         path = Path("again", what)
         shutil.rmtree(path) if path.is_dir() else path.unlink()
-        assert says in Run("again").damage and says in cli("show", "again").out, what
+        shown = cli("show", "again")
+        assert says in Run("again").damage and says in shown.out + shown.err, what
         resumed = cli("train", "--resume", "again")
         assert resumed.code == 0 and f"warning: {says}" in resumed.out, resumed
         assert Run("again").weights == Run("whole").weights
