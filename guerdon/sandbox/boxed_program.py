@@ -162,7 +162,9 @@ def _give_up(request: dict[str, Any], config: BoxConfig, work: str, parent: int)
         return
     with contextlib.suppress(OSError):
         kernel_calls.drop_capabilities()
-    kernel_calls.prctl(kernel_calls.PR_SET_DUMPABLE, 1)  # or nobody could take the listener, nor tell what memory is shared
+    kernel_calls.prctl(
+        kernel_calls.PR_SET_DUMPABLE, 1
+    )  # or nobody could take the listener, nor tell what memory is shared
     kernel_calls.prctl(kernel_calls.PR_SET_NO_NEW_PRIVS, 1)
     boxed = config.isolation == "full"
     if config.landlock:

@@ -71,7 +71,9 @@ class _Settled(ast.NodeTransformer):
         made: list[ast.stmt] = [ast.Expr(self._settle())] if begins else []
         for statement in body:
             made.append(self.visit(statement))
-            if not isinstance(statement, ast.Return | ast.Raise | ast.Break | ast.Continue | ast.ImportFrom | ast.Import):
+            if not isinstance(
+                statement, ast.Return | ast.Raise | ast.Break | ast.Continue | ast.ImportFrom | ast.Import
+            ):
                 kept = isinstance(statement, ast.Assign | ast.AnnAssign)
                 made.append(ast.Expr(self._settle(drop=kept and self.drops)))
         self.in_function = before

@@ -41,7 +41,9 @@ def missing(folder: RunFolder, config: Mapping[str, Any], log: Log) -> list[str]
     """What a run has written and is not there any more, a line each."""
     faults = []
     rollouts = folder.rollouts(0).parent
-    if not folder.events.exists() and (list_checkpoints(folder.checkpoints) or rollouts.is_dir() or folder.models.is_dir()):
+    if not folder.events.exists() and (
+        list_checkpoints(folder.checkpoints) or rollouts.is_dir() or folder.models.is_dir()
+    ):
         faults.append("events.jsonl is missing")
     every = (config.get("options") or {}).get("rollouts_every")
     if config.get("kind") == "recipe" and isinstance(every, int) and every > 0:

@@ -176,7 +176,14 @@ class LogReader:
     def _log(self, size: int, ends: bool) -> Log:
         is_old = self.is_old and self.events
         damaged = [] if is_old else range(self.last + 1, self.last + self.waiting + 1)
-        return Log(list(self.events), tuple(sorted({*self.damaged, *damaged})), self.last + self.waiting, size, ends, dict(self.runs))
+        return Log(
+            list(self.events),
+            tuple(sorted({*self.damaged, *damaged})),
+            self.last + self.waiting,
+            size,
+            ends,
+            dict(self.runs),
+        )
 
 
 def _at_once(path: str, flags: int) -> int:

@@ -57,7 +57,12 @@ VERDICTS = [  # a program, its tests, what comes of it, and a part of the line t
     ("def f(x): x.sort()", "a = [2, 1]\nassert f(a) is None\nassert a == [1, 2]", Cause.DONE, ""),
     ("def f(x): x.sort()", "a = [2, 1]\nassert (f(a), a)[1] == [1, 2]", Cause.DONE, ""),
     ("def f(x): x.sort(); return x", "a = [2, 1]\nassert f(a) == sorted(a)\nassert a == [1, 2]", Cause.DONE, ""),
-    ("def f(x): x.sort(); return x", "def check(g):\n a = [2, 1]\n b = g(a)\n assert b == sorted(a)\ncheck(f)", Cause.DONE, ""),
+    (
+        "def f(x): x.sort(); return x",
+        "def check(g):\n a = [2, 1]\n b = g(a)\n assert b == sorted(a)\ncheck(f)",
+        Cause.DONE,
+        "",
+    ),
     ("def pop(x): return x.pop()", "a = [1, 2]\nassert pop(a) == 2\nassert pop(a) == 1\nassert not a", Cause.DONE, ""),
     ("def pop(x): return x.pop()", "a = [1, 2]\nassert [pop(a), pop(a)] == [2, 1]", Cause.DONE, ""),
     ("def pop(x): return x.pop()", "a = [1, 2]\nb = pop(a)\nc = pop(a)\nassert (b, c) == (2, 1)", Cause.DONE, ""),
@@ -68,7 +73,12 @@ VERDICTS = [  # a program, its tests, what comes of it, and a part of the line t
         "",
     ),
     ("def f(d): d['a'] = 1", "d = {}\nfor _ in range(2):\n    f(d)\n    assert d == {'a': 1}", Cause.DONE, ""),
-    ("def f(d): d.add(1); return 1", "d = set()\nif f(d):\n    assert d == {1}\nelse:\n    assert False", Cause.DONE, ""),
+    (
+        "def f(d): d.add(1); return 1",
+        "d = set()\nif f(d):\n    assert d == {1}\nelse:\n    assert False",
+        Cause.DONE,
+        "",
+    ),
     ("def f(x): x.sort()", "def g(a):\n 'Say.'\n f(a)\n return a\nassert g([2, 1]) == [1, 2]", Cause.DONE, ""),
     # Functions that empty what they are held against.
     *(

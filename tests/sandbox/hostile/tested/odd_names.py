@@ -3,7 +3,11 @@
 import json
 import os
 
-names = {"functions": [None, {"square": 1}, 7, ["square"]], "classes": {"square": []}, "modules": ["os", 1, None, "os.path"]}
+names = {
+    "functions": [None, {"square": 1}, 7, ["square"]],
+    "classes": {"square": []},
+    "modules": ["os", 1, None, "os.path"],
+}
 text = json.dumps(names).encode()
 os.write(5, len(text).to_bytes(4, "little") + text)
 
