@@ -105,6 +105,7 @@ def _prepared(config: dict[str, Any], hooks: list[dict[str, Any]]) -> BoxConfig:
         _counts_apart(),
         proc,
         pidfds,
+        None if config["clock"] is None else (config["clock"][0], str(config["clock"][1]), float(config["clock"][2])),
         tuple(hooks),
     )
 

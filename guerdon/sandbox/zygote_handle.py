@@ -6,6 +6,7 @@ Leaves out: which request goes to which (`sandbox_pool.py`), what happens inside
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import functools
 import importlib.util
 import json
@@ -24,12 +25,14 @@ from typing import Any
 
 from guerdon.core.errors import UserError
 from guerdon.sandbox.box_requests import BoxRequest
+from guerdon.sandbox.control_groups import ControlGroup
 from guerdon.sandbox.limits import Isolation
 from guerdon.sandbox.plain_data import MOST_BYTES
-from guerdon.sandbox.ran_program import Ran, ran_from
+from guerdon.sandbox.ran_program import Cause, Ran, ran_from
 
 START = 60.0  # seconds that a zygote may take to start
 GRACE = 10.0  # seconds beyond its wall time after which a box is given up
+RAN_OUT = "ran out of memory, the kernel's included"
 _HEAD = 1 << 20
 _MODULES = """
 fork_hooks zygote boxed_root box_init box_processes boxed_program boxed_sql changed_arguments counted_calls kernel_calls
@@ -71,7 +74,19 @@ class SandboxLost(Exception):
 class ZygoteHandle:
     """One zygote and the socket to it."""
 
-    def __init__(self, isolation: Isolation, see: Sequence[str], warm: Sequence[str] = ()) -> None:
+    def __init__(
+        self, isolation: Isolation, see: Sequence[str], warm: Sequence[str] = (), cgroup: bool = False
+    ) -> None:
+        self.group: ControlGroup | None = None
+        if cgroup:
+            try:
+                self.group = ControlGroup()
+            except OSError as error:
+                raise UserError(
+                    f"this machine can not give cgroup=True: {error}; leave it out to go by rlimits alone, or start under"
+                    " systemd-run --user --scope -p Delegate=yes"
+                ) from None
+        clock = None if self.group is None else self.group.clock()
         self.control, theirs = socket.socketpair()
         python = os.path.realpath(getattr(sys, "_base_executable", "") or sys.executable)
         with theirs:
@@ -83,10 +98,14 @@ class ZygoteHandle:
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
-                pass_fds=[theirs.fileno()],
+                pass_fds=[theirs.fileno(), *([] if clock is None else [clock[0]])],
                 start_new_session=True,
             )
-        config = {"isolation": isolation, "see": list(see), "warm": list(warm)}
+        config = {"isolation": isolation, "see": list(see), "warm": list(warm), "clock": clock}
+        if clock is not None:
+            os.close(clock[0])
+            assert self.group is not None
+            self.group.add(self.process.pid)
         # Where boxes have no mounts: whatever is killed in the middle, this goes when the zygote does.
         self.scratch = "" if isolation == "full" else tempfile.mkdtemp(prefix="guerdon-sandbox-")
         config["scratch"] = self.scratch
@@ -103,9 +122,13 @@ class ZygoteHandle:
         if not ready.get("ready"):
             self.close()
             raise UserError(refusal(isolation, str(ready.get("error"))))
+        if self.group is not None:
+            self.group.settled()
 
     def run(self, request: BoxRequest, began: Any) -> Ran:
         """What came of a request. `began` is given the channel, whose closing ends the box."""
+        if self.group is not None:
+            self.group.begin(request.limits, len(request.frames))
         ours, theirs = socket.socketpair()
         with ours:
             with theirs:
@@ -122,8 +145,13 @@ class ZygoteHandle:
                 ours.settimeout(max(0.01, until - time.monotonic()))
                 facts, blobs = _read_answer(ours, until, request.limits.output)
             except (OSError, ValueError, KeyError, TypeError, SandboxLost) as error:
+                if self.group is not None and self.group.ran_out():
+                    return Ran(Cause.MEMORY, RAN_OUT)
                 raise SandboxLost(f"the sandbox did not answer: {type(error).__name__}: {error}") from None
-        return ran_from(facts, blobs)
+        ran = ran_from(facts, blobs)
+        if self.group is not None and self.group.ran_out():  # also where it went on without those that were killed
+            return dataclasses.replace(ran, cause=Cause.MEMORY, error=RAN_OUT)
+        return ran
 
     def close(self) -> None:
         """End it, and with it everything it forked."""
@@ -133,6 +161,8 @@ class ZygoteHandle:
             self.process.wait()
         if self.scratch:
             shutil.rmtree(self.scratch, ignore_errors=True)
+        if self.group is not None:
+            self.group.close()
 
 
 @functools.cache

@@ -159,7 +159,15 @@ def test_a_body_that_drips() -> None:
 
 def test_names_that_only_begin_like_this_machines(port: int, tried: Tried) -> None:
     """`Host: [::1].evil` and others, from a page that has its own name point here."""
-    for name in ("[::1].evil", "[::1].evil:80", "[::1]evil", "127.0.0.1.evil", "localhost:80.evil", "localhost.:80", "[::1"):
+    for name in (
+        "[::1].evil",
+        "[::1].evil:80",
+        "[::1]evil",
+        "127.0.0.1.evil",
+        "localhost:80.evil",
+        "localhost.:80",
+        "[::1",
+    ):
         line = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
         with contextlib.closing(line):
             line.putrequest("GET", "/api/about", skip_host=True)
