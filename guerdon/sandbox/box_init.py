@@ -34,7 +34,7 @@ from guerdon.sandbox.syscall_numbers import CALLS
 MOST_REQUEST = 256 << 20
 MOST_SAID = 1 << 16  # bytes of what a program says of itself
 MOST_REFUSED = 1000  # refused calls that are answered; whoever goes on trying is ended
-_FASTEST = 2 << 30  # bytes a second that processes fill, about: how soon it is looked at them again
+_FASTEST = 8 << 30  # bytes a second that processes fill, about: how soon it is looked at them again
 _FORKS = {"fork", "vfork", "clone"}
 
 

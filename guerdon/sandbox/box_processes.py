@@ -49,6 +49,7 @@ class BoxProcesses:
         self.newest = 0  # the last process id that was given, to whatever
         self.living: set[int] = set()  # the program and the processes it started
         self.pending: dict[int, float] = {}  # when a thread was let start a process that has not been seen yet
+        self.outside: dict[int, str] = {}  # what /proc calls the living
         self.before = 0.0  # seconds of processor before the program began, where they are counted
         self.clocks: dict[int, float] = {}  # seconds of processor that each was last seen to have taken
 
@@ -91,6 +92,7 @@ class BoxProcesses:
             del self.pending[thread]
         self.newest = newest
         self.living = {pid for pid in self.living if _is_process(pid)} | new
+        self.outside = {pid: known for pid, known in self.outside.items() if pid in self.living}
 
     def _read_clocks(self) -> None:
         for pid in self.living:
@@ -107,7 +109,7 @@ class BoxProcesses:
         self._read_clocks()
         reaped = resource.getrusage(resource.RUSAGE_CHILDREN)
         told = reaped.ru_utime + reaped.ru_stime
-        told += sum(self.clocks.get(pid, 0.0) + _waited_for(pid, self.config) for pid in self.living)
+        told += sum(self.clocks.get(pid, 0.0) + _waited_for(self._told_of(pid, "stat")) for pid in self.living)
         return max(sum(self.clocks.values()), told)
 
     def _counted(self) -> float:
@@ -122,10 +124,43 @@ class BoxProcesses:
         """Bytes that they take together, beyond what interpreters take themselves. What they share counts once."""
         if self.config.proc < 0 or self.config.isolation != "full":
             return 0
-        most = sum(_most_memory_of(pid, self.config) for pid in self.living)
+        most = sum(self._most_memory_of(pid) for pid in self.living)
         if most <= self.limit:
             return most  # shared pages counted for each of them, and still not too much
-        return sum(_share_of_memory(pid, self.config) for pid in self.living)
+        return sum(self._share_of_memory(pid) for pid in self.living)
+
+    def _most_memory_of(self, pid: int) -> int:
+        """Bytes that a process has beyond an interpreter's own, and of its page tables; 0 where it has ended."""
+        said = _numbers(self._told_of(pid, "status"))
+        held = sum(said.get(name, 0) for name in ("RssAnon", "RssShmem", "VmPTE", "VmSwap")) << 10
+        return max(0, held - self.config.resident)
+
+    def _share_of_memory(self, pid: int) -> int:
+        """The same, where a page that several processes have is divided among them."""
+        said = _numbers(self._told_of(pid, "smaps_rollup"))
+        if "Pss_Anon" not in said:
+            return self._most_memory_of(pid)
+        tables = _numbers(self._told_of(pid, "status")).get("VmPTE", 0)
+        return (said["Pss_Anon"] + said["Pss_Shmem"] + said["SwapPss"] + tables) << 10
+
+    def _told_of(self, pid: int, file: str) -> str:
+        """What /proc tells of a process of the box, which it knows by another id; nothing where it has ended."""
+        try:
+            if pid not in self.outside:
+                self.outside[pid] = _outside(pid, self.config.proc)
+            return _proc_text(f"{self.outside[pid]}/{file}", self.config.proc)
+        except (OSError, StopIteration):
+            return ""
+
+
+def _outside(pid: int, proc: int) -> str:
+    """What /proc calls a process of the box."""
+    handle = os.pidfd_open(pid)
+    try:
+        lines = _proc_text(f"self/fdinfo/{handle}", proc).splitlines()
+        return next(line.split()[1] for line in lines if line.startswith("Pid:"))
+    finally:
+        os.close(handle)
 
 
 def _next_id() -> int:
@@ -152,50 +187,16 @@ def _is_process(pid: int) -> bool:
     return True
 
 
-def _most_memory_of(pid: int, config: BoxConfig) -> int:
-    """Bytes that a process of the box has beyond an interpreter's own, and of its page tables; 0 where it has ended."""
-    try:
-        said = _numbers(_told_of(pid, "status", config.proc))
-    except (OSError, StopIteration, ValueError):
-        return 0
-    held = sum(said.get(name, 0) for name in ("RssAnon", "RssShmem", "VmPTE", "VmSwap")) << 10
-    return max(0, held - config.resident)
-
-
-def _share_of_memory(pid: int, config: BoxConfig) -> int:
-    """The same, where a page that several processes have is divided among them."""
-    try:
-        said = _numbers(_told_of(pid, "smaps_rollup", config.proc))
-        tables = _numbers(_told_of(pid, "status", config.proc)).get("VmPTE", 0)
-        return (said["Pss_Anon"] + said["Pss_Shmem"] + said["SwapPss"] + tables) << 10
-    except (OSError, StopIteration, ValueError, KeyError):
-        return _most_memory_of(pid, config)
-
-
 def _numbers(text: str) -> dict[str, int]:
     """The sizes that a file of /proc tells, by their names, in KiB."""
     lines = (line.split() for line in text.splitlines() if line.endswith(" kB"))
     return {words[0].rstrip(":"): int(words[1]) for words in lines}
 
 
-def _waited_for(pid: int, config: BoxConfig) -> float:
-    """Seconds of processor that those took which a process of the box has waited for."""
-    try:
-        words = _told_of(pid, "stat", config.proc).rpartition(")")[2].split()
-        return (int(words[13]) + int(words[14])) / os.sysconf("SC_CLK_TCK")
-    except (OSError, StopIteration, ValueError, IndexError):
-        return 0.0
-
-
-def _told_of(pid: int, file: str, proc: int) -> str:
-    """What /proc tells of a process of the box. It knows it by another id."""
-    handle = os.pidfd_open(pid)
-    try:
-        lines = _proc_text(f"self/fdinfo/{handle}", proc).splitlines()
-        outside = next(line.split()[1] for line in lines if line.startswith("Pid:"))
-        return _proc_text(f"{outside}/{file}", proc)
-    finally:
-        os.close(handle)
+def _waited_for(stat: str) -> float:
+    """Seconds of processor that those took which a process has waited for."""
+    words = stat.rpartition(")")[2].split()
+    return (int(words[13]) + int(words[14])) / os.sysconf("SC_CLK_TCK") if words else 0.0
 
 
 def _proc_text(path: str, proc: int) -> str:

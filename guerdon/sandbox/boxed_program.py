@@ -51,6 +51,7 @@ ENVIRONMENT = {
 }
 _THREADS = 64
 _FILES = 128  # that a process has open: each may be a pipe or socket, whose memory is the kernel's
+_BEHIND = 3  # how much several processes stand behind the one that looks after them, which must see them in time
 _FILES_TOGETHER, _LEAST_FILES = 512, 32
 
 
@@ -157,6 +158,8 @@ def _give_up(request: dict[str, Any], config: BoxConfig, work: str, parent: int)
         if os.getppid() != parent:
             os._exit(1)
     _set_limits(limits, config)
+    if many:
+        os.nice(_BEHIND)
     if not linux:
         os.close(_TELL)
         return
