@@ -14,7 +14,6 @@ from pathlib import Path
 
 from guerdon.core.errors import UserError
 
-
 OWNER = "(run)"  # in a manifest, the id of the run that its files are of; no file has such a name
 
 

@@ -225,7 +225,7 @@ class _Box:
 
     def _take_listener(self, end: int, process: int) -> None:
         """The program's process says, before it is the program's, that it is boxed, or why it could not be. Then the descriptor
-        on which refused calls are told is taken out of it: to send descriptors is what all boxes of a user have one limit for."""
+        on which refused calls are told is taken out of it: for descriptors that are sent all boxes share one limit."""
         word = os.read(end, 1000)
         if word.startswith(BOXED):
             listener = kernel_calls.syscall("pidfd_getfd", process, int(word.removeprefix(BOXED)), 0)

@@ -108,7 +108,7 @@ class _Settled(ast.NodeTransformer):
         node.values = [first, *(each if _calls(each) else self._after_settling(each) for each in rest)]
         return node
 
-    def _elements(self, node: Any) -> ast.AST:
+    def _elements(self, node: ast.Tuple | ast.List) -> ast.AST:
         self.generic_visit(node)
         if isinstance(node.ctx, ast.Load) and node.elts:
             first, *rest = node.elts

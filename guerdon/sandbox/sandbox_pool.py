@@ -76,8 +76,9 @@ class SandboxPool:
     `isolation` is "full" (namespaces, a filter of system calls, limits), or by name less: "landlock" (no namespaces) or
     "limits" (no more than limits). A machine that can not give it refuses. `see` are files and folders that programs may read
     besides the interpreter's own; a folder is also where they may import from.
-    `warm` are modules to load once, for all programs. With `cgroup` a control group holds each worker's boxes to memory, the
-    kernel's included, and to processes, besides their own limits; a machine that gives none refuses. `counts` tells how many boxes ended by which cause so far.
+    `warm` are modules to load once, for all programs. With `cgroup` a control group also holds each worker's boxes to memory,
+    the kernel's included, and to processes; a machine that gives none refuses. `counts` tells how many boxes ended by which
+    cause so far.
 
     Every method waits to be awaited; its twin with `_now` waits where it stands.
 

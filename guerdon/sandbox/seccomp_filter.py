@@ -27,18 +27,18 @@ _ALLOWED = """
 read write close lseek munmap mprotect brk futex fstat newfstatat openat rt_sigaction rt_sigprocmask rt_sigreturn
 clock_gettime gettimeofday time getpid gettid exit exit_group open stat lstat statx access faccessat faccessat2 poll
 ppoll select pselect6 pread64 pwrite64 readv writev preadv pwritev preadv2 pwritev2 pipe pipe2 dup dup2 dup3
-sched_yield mremap pause nanosleep clock_nanosleep clock_getres getitimer alarm setitimer
-sendfile copy_file_range truncate ftruncate fallocate getdents getdents64 getcwd chdir fchdir rename renameat renameat2 mkdir mkdirat rmdir creat link linkat unlink
-unlinkat symlink symlinkat readlink readlinkat chmod fchmod fchmodat fchmodat2 chown fchown lchown fchownat umask
-utime utimes futimesat utimensat getrlimit setrlimit getrusage sysinfo times uname getuid getgid geteuid getegid
-getresuid getresgid getgroups getppid getpgrp getpgid getsid getpriority capget rt_sigpending rt_sigtimedwait
-rt_sigsuspend sigaltstack statfs fstatfs sched_getparam sched_getscheduler sched_get_priority_max
+sched_yield mremap pause nanosleep clock_nanosleep clock_getres getitimer alarm setitimer sendfile copy_file_range
+truncate ftruncate fallocate getdents getdents64 getcwd chdir fchdir rename renameat renameat2 mkdir mkdirat rmdir
+creat link linkat unlink unlinkat symlink symlinkat readlink readlinkat chmod fchmod fchmodat fchmodat2 chown fchown
+lchown fchownat umask utime utimes futimesat utimensat getrlimit setrlimit getrusage sysinfo times uname getuid
+getgid geteuid getegid getresuid getresgid getgroups getppid getpgrp getpgid getsid getpriority capget rt_sigpending
+rt_sigtimedwait rt_sigsuspend sigaltstack statfs fstatfs sched_getparam sched_getscheduler sched_get_priority_max
 sched_get_priority_min sched_rr_get_interval sched_getaffinity sched_getattr arch_prctl set_tid_address
 set_robust_list get_robust_list restart_syscall rseq membarrier getcpu getrandom getxattr lgetxattr fgetxattr
-listxattr llistxattr flistxattr timer_create timer_settime timer_gettime timer_getoverrun timer_delete timerfd_create
-timerfd_settime timerfd_gettime epoll_create epoll_create1 epoll_wait epoll_pwait epoll_pwait2 eventfd eventfd2
-signalfd signalfd4 wait4 waitid futex_waitv futex_wake futex_wait futex_requeue mseal munlock sendto recvfrom recvmsg
-shutdown getsockname getpeername getsockopt
+listxattr llistxattr flistxattr timer_create timer_settime timer_gettime timer_getoverrun timer_delete
+timerfd_create timerfd_settime timerfd_gettime epoll_create epoll_create1 epoll_wait epoll_pwait epoll_pwait2
+eventfd eventfd2 signalfd signalfd4 wait4 waitid futex_waitv futex_wake futex_wait futex_requeue mseal munlock
+sendto recvfrom recvmsg shutdown getsockname getpeername getsockopt
 """  # of sockets only what can be done to the ends of a socketpair, and no sending of descriptors, which no limit counts
 # They succeed and do nothing. The working folder is in memory, and on the interpreter's files they would keep the disk busy or
 # drop what other processes have in the page cache.

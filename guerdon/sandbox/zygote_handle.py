@@ -101,7 +101,7 @@ class ZygoteHandle:
                 pass_fds=[theirs.fileno(), *([] if clock is None else [clock[0]])],
                 start_new_session=True,
             )
-        config = {"isolation": isolation, "see": list(see), "warm": list(warm), "clock": clock}
+        config: dict[str, Any] = {"isolation": isolation, "see": list(see), "warm": list(warm), "clock": clock}
         if clock is not None:
             os.close(clock[0])
             assert self.group is not None

@@ -61,7 +61,7 @@ def asked(port: int, seconds: float = 10.0) -> int:
 
 
 def test_half_sent_headers_silence_nobody(port: int, tried: Tried) -> None:
-    """600 connections that have sent half of their headers, more than there are places, and a proper request every 60 of them."""
+    """600 connections that have sent half of their headers, more than there are places; a proper request after every 60."""
     with contextlib.ExitStack() as lines:
         for number in range(600):
             with contextlib.suppress(ConnectionError):  # turned away while it says hello

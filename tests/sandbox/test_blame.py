@@ -41,24 +41,116 @@ class Way:
 WAYS = (
     Way("runs to its end, and its tests pass", "done", "nobody", "right", "value", "def f(x): return x + 1"),
     Way("an assert of its tests fails", "assertion", "program", "wrong", "", "def f(x): return 1"),
-    Way("raises, or ends with another exit code than 0", "raised", "program", "wrong", "failed", "def f(x): raise KeyError"),
+    Way(
+        "raises, or ends with another exit code than 0",
+        "raised",
+        "program",
+        "wrong",
+        "failed",
+        "def f(x): raise KeyError",
+    ),
     Way("does not define what its tests call", "raised", "program", "wrong", "", "g = 1"),
-    Way("answers what is not plain data, or more than may pass", "raised", "program", "wrong", "failed", "def f(x): return object()"),
-    Way("answers so much that its tests cannot hand it on", "raised", "program", "wrong", "", "def g(x): return ['a' * (3 << 20)] * 2\ndef f(x): return 2", "assert f(g(1) + g(2)) == 3"),
-    Way("writes something else where its answers go", "left", "program", "wrong", "", "import os\nos.write(5, b'\\x04\\0\\0\\0null')"),
+    Way(
+        "answers what is not plain data, or more than may pass",
+        "raised",
+        "program",
+        "wrong",
+        "failed",
+        "def f(x): return object()",
+    ),
+    Way(
+        "answers so much that its tests cannot hand it on",
+        "raised",
+        "program",
+        "wrong",
+        "",
+        "def g(x): return ['a' * (3 << 20)] * 2\ndef f(x): return 2",
+        "assert f(g(1) + g(2)) == 3",
+    ),
+    Way(
+        "writes something else where its answers go",
+        "left",
+        "program",
+        "wrong",
+        "",
+        "import os\nos.write(5, b'\\x04\\0\\0\\0null')",
+    ),
     Way("ends before it is through", "left", "program", "wrong", "failed", "import os\ndef f(x): os._exit(0)"),
     Way("a signal ends it", "crashed", "program", "wrong", "failed", "import ctypes\ndef f(x): ctypes.string_at(0)"),
-    Way("crashes its tests by what it answers", "crashed", "program", "wrong", "", "def f(x): return 1", "import ctypes\nassert ctypes.string_at(f(1))"),
-    Way("is refused a system call, and does not end well", "forbidden", "program", "wrong", "failed", "import os\ndef f(x): os.kill(1, 9)\n", "f(1)\nassert True"),
-    Way("takes more processor time than it may, or its tests do with what it answers", "cpu", "program", "wrong", "timed out", "def f(x):\n while True: pass"),
-    Way("takes more time by the clock than it may", "wall", "program", "wrong", "timed out", "import time\ndef f(x): time.sleep(60)", wall=0.5),
+    Way(
+        "crashes its tests by what it answers",
+        "crashed",
+        "program",
+        "wrong",
+        "",
+        "def f(x): return 1",
+        "import ctypes\nassert ctypes.string_at(f(1))",
+    ),
+    Way(
+        "is refused a system call, and does not end well",
+        "forbidden",
+        "program",
+        "wrong",
+        "failed",
+        "import os\ndef f(x): os.kill(1, 9)\n",
+        "f(1)\nassert True",
+    ),
+    Way(
+        "takes more processor time than it may, or its tests do with what it answers",
+        "cpu",
+        "program",
+        "wrong",
+        "timed out",
+        "def f(x):\n while True: pass",
+    ),
+    Way(
+        "takes more time by the clock than it may",
+        "wall",
+        "program",
+        "wrong",
+        "timed out",
+        "import time\ndef f(x): time.sleep(60)",
+        wall=0.5,
+    ),
     Way("takes more memory than it may", "memory", "program", "wrong", "failed", "def f(x): return [0] * 10**10"),
-    Way("fills its disk", "disk", "program", "wrong", "failed", "open('a', 'wb').write(bytes(32 << 20))\ndef f(x): open('a', 'wb').write(bytes(32 << 20))"),
+    Way(
+        "fills its disk",
+        "disk",
+        "program",
+        "wrong",
+        "failed",
+        "open('a', 'wb').write(bytes(32 << 20))\ndef f(x): open('a', 'wb').write(bytes(32 << 20))",
+    ),
     Way("prints more than it may", "output", "program", "wrong", "failed", "def f(x): print('x' * 10**6)"),
-    Way("starts a process more than it may", "processes", "program", "wrong", "failed", "import threading, time\nfor _ in range(99): threading.Thread(target=time.sleep, args=(9,), daemon=True).start()\ndef f(x):\n for _ in range(99): threading.Thread(target=time.sleep, args=(9,), daemon=True).start()"),
-    Way("its tests hand it a function or class of their own", "broken", "tests", "failed", "", "def f(g): return g(1)", "assert f(lambda x: x) == 1"),
-    Way("the box cannot be made, is lost twice, or its tests are killed from outside", "broken", "machine", "failed", "failed", ""),
-)  # fmt: skip
+    Way(
+        "starts a process more than it may",
+        "processes",
+        "program",
+        "wrong",
+        "failed",
+        "import threading, time\n"
+        "for _ in range(99): threading.Thread(target=time.sleep, args=(9,), daemon=True).start()\n"
+        "def f(x):\n"
+        " for _ in range(99): threading.Thread(target=time.sleep, args=(9,), daemon=True).start()",
+    ),
+    Way(
+        "its tests hand it a function or class of their own",
+        "broken",
+        "tests",
+        "failed",
+        "",
+        "def f(g): return g(1)",
+        "assert f(lambda x: x) == 1",
+    ),
+    Way(
+        "the box cannot be made, is lost twice, or its tests are killed from outside",
+        "broken",
+        "machine",
+        "failed",
+        "failed",
+        "",
+    ),
+)
 
 
 @pytest.fixture(scope="module")
@@ -124,8 +216,8 @@ def _worth(completion: str) -> float:
 
 
 def test_50_steps_beside_a_policy_that_always_writes_null(tmp_path):
-    """A policy learns which text passes unit tests; all other texts write `null` where answers go. So does every try of a second
-    policy. No score fails in either run, and the first learns."""
+    """A policy learns which text passes unit tests; all other texts write `null` where answers go, and so does every try of a
+    second policy. No score fails in either run, and the first learns."""
 
     @gd.reward(isolate=False)
     def honest(completion: str, answer: str) -> float:

@@ -35,20 +35,31 @@ def fill(ends):
 """
 # A kind: its limits, the causes that are its own, and the program of its n-th variant. All have a fuse.
 KINDS: dict[str, tuple[Limits, str, str]] = {
-    "sockets": (LIMITS, "forbidden", FILL + "import socket\nkept = []\nfor _ in range(60):\n kept += socket.socketpair()\n fill(kept[-2:])"),
+    "sockets": (
+        LIMITS,
+        "forbidden",
+        FILL + "import socket\nkept = []\nfor _ in range(60):\n kept += socket.socketpair()\n fill(kept[-2:])",
+    ),
     "sockets of children": (
         SEVERAL,
         "forbidden",
-        "import os, socket, time\nfor _ in range(2 + {n} % 5):\n if os.fork() == 0:\n  kept = []\n  try:\n"
-        "   for _ in range(60): kept += socket.socketpair()\n  except OSError: os._exit(1)\n  os._exit(0)\n"
+        "import os, socket, time\nfor _ in range(2 + {n} % 5):\n if os.fork() == 0:\n  kept = []\n"
+        "  try:\n"
+        "   for _ in range(60): kept += socket.socketpair()\n  except OSError: os._exit(1)\n"
+        "  os._exit(0)\n"
         "assert not any([os.wait()[1] for _ in range(2 + {n} % 5)])",
     ),
-    "pipes": (LIMITS, "raised", "import os\nfor _ in range(4000):\n a, b = os.pipe()\n os.set_blocking(b, False)\n os.write(b, bytes({size}))"),
+    "pipes": (
+        LIMITS,
+        "raised",
+        "import os\nfor _ in range(4000):\n a, b = os.pipe()\n os.set_blocking(b, False)\n os.write(b, bytes({size}))",
+    ),
     "tables of files": (
         LIMITS,
         "forbidden",
         "import ctypes, os\nlibc = ctypes.CDLL(None, use_errno=True)\n"
-        "if libc.syscall(436, {n}, 100, 2 | 4 * ({n} % 2)): raise OSError(ctypes.get_errno(), 'close_range')",
+        "if libc.syscall(436, {n}, 100, 2 | 4 * ({n} % 2)): raise "
+        "OSError(ctypes.get_errno(), 'close_range')",
     ),
     "descriptors in flight": (
         LIMITS,
@@ -59,8 +70,10 @@ KINDS: dict[str, tuple[Limits, str, str]] = {
     "epoll": (
         LIMITS,
         "forbidden",
-        "import os, select\nkept = [select.epoll() for _ in range(30 + {n})]\nfor _ in range(20):\n a, b = os.pipe()\n"
-        " for number in range(100, 126):\n  os.dup2(a, number)\n  for poll in kept: poll.register(number)\n  os.close(number)",
+        "import os, select\nkept = [select.epoll() for _ in range(30 + {n})]\n"
+        "for _ in range(20):\n a, b = os.pipe()\n"
+        " for number in range(100, 126):\n  os.dup2(a, number)\n"
+        "  for poll in kept: poll.register(number)\n  os.close(number)",
     ),
     "file locks": (
         Limits(cpu=20.0, wall=60.0),
@@ -68,46 +81,81 @@ KINDS: dict[str, tuple[Limits, str, str]] = {
         "import fcntl\nkept = []\nfor name in range(60):\n kept.append(open(str(name), 'wb'))\n"
         " for at in range(500 + 50 * {n}): fcntl.lockf(kept[-1], fcntl.LOCK_EX, 1, 2 * at)",
     ),
-    "processes": (SEVERAL, "processes", "import os, time\nfor _ in range(20 + {n}):\n if os.fork() == 0: time.sleep(30); os._exit(0)"),
+    "processes": (
+        SEVERAL,
+        "processes",
+        "import os, time\nfor _ in range(20 + {n}):\n if os.fork() == 0: time.sleep(30); os._exit(0)",
+    ),
     "failing clones": (
         SEVERAL,
         "processes",
-        "import ctypes, os, time\nlibc = ctypes.CDLL(None)\nnumber = dict(x86_64=56, aarch64=220)[os.uname().machine]\n"
+        "import ctypes, os, time\nlibc = ctypes.CDLL(None)\n"
+        "number = dict(x86_64=56, aarch64=220)[os.uname().machine]\n"
         "for _ in range(50 + 50 * {n}): libc.syscall(number, 0x800 | 17, 0, 0, 0, 0)\n"
         "for _ in range(20):\n if os.fork() == 0: time.sleep(30); os._exit(0)",
     ),
-    "threads": (LIMITS, "processes", "import threading, time\nfor _ in range(500 + {n}): threading.Thread(target=time.sleep, args=(30,), daemon=True).start()"),
+    "threads": (
+        LIMITS,
+        "processes",
+        "import threading, time\n"
+        "for _ in range(500 + {n}): threading.Thread(target=time.sleep, args=(30,), daemon=True).start()",
+    ),
     "memory": (LIMITS, "memory", "kept = []\nwhile len(kept) < 4000: kept.append(bytearray(b'x') * ({size} << 12))"),
     "memory of children": (
         SEVERAL,
         "memory",
-        "import os, time\nfor _ in range(6):\n if os.fork() == 0:\n  kept = bytearray(b'x') * ((60 + 10 * {n}) << 20)\n  time.sleep(30)\n"
-        "time.sleep(2)",
+        "import os, time\nfor _ in range(6):\n if os.fork() == 0:\n"
+        "  kept = bytearray(b'x') * ((60 + 10 * {n}) << 20)\n  time.sleep(5)\n"
+        "for _ in range(6): os.wait()",
     ),
     "shared memory of children": (
         SEVERAL,
         "memory",
-        "import mmap, os, time\nfor _ in range(6):\n if os.fork() == 0:\n  kept = mmap.mmap(-1, (60 + 10 * {n}) << 20)\n"
-        "  for at in range(0, len(kept), 4096): kept[at] = 1\n  time.sleep(30)\ntime.sleep(2)",
+        "import mmap, os, time\nfor _ in range(6):\n if os.fork() == 0:\n"
+        "  kept = mmap.mmap(-1, (60 + 10 * {n}) << 20)\n"
+        "  for at in range(0, len(kept), 4096): kept[at] = 1\n  time.sleep(5)\nfor _ in range(6): os.wait()",
     ),
-    "processor": (LIMITS, "cpu", "import threading\ndef spin():\n while True: pass\nfor _ in range({n}): threading.Thread(target=spin, daemon=True).start()\nspin()"),
-    "processor of children": (SEVERAL, "cpu", "import os\nfor _ in range(1 + {n} % 3): os.fork() or None\nwhile True: pass"),
-    "files": (LIMITS, "disk", "import os\nfor name in range(300_000):\n with open(str(name), 'wb') as file: file.write(bytes({n} * 5000))"),
+    "processor": (
+        LIMITS,
+        "cpu",
+        "import threading\ndef spin():\n while True: pass\n"
+        "for _ in range({n}): threading.Thread(target=spin, daemon=True).start()\nspin()",
+    ),
+    "processor of children": (
+        SEVERAL,
+        "cpu",
+        "import os\nfor _ in range(1 + {n} % 3): os.fork() or None\nwhile True: pass",
+    ),
+    "files": (
+        LIMITS,
+        "disk",
+        "import os\nfor name in range(300_000):\n with open(str(name), 'wb') as file: file.write(bytes({n} * 5000))",
+    ),
     "files without names": (
         LIMITS,
         "disk|raised",
-        "import os\nkept = []\nfor name in range(4000):\n kept.append(open('x', 'wb'))\n kept[-1].write(bytes(200_000 + {size}))\n kept[-1].flush()\n os.remove('x')",
+        "import os\nkept = []\nfor name in range(4000):\n kept.append(open('x', 'wb'))\n"
+        " kept[-1].write(bytes(200_000 + {size}))\n kept[-1].flush()\n os.remove('x')",
     ),
     "output": (LIMITS, "output", "while True: print('x' * {size})"),
     "watching": (
         LIMITS,
         "forbidden",
         "import ctypes, os\nlibc = ctypes.CDLL(None, use_errno=True)\n"
-        "if libc.inotify_init1({n} % 2 * 0x800) < 0: raise OSError(ctypes.get_errno(), 'inotify')",
+        "if libc.inotify_init1({n} % 2 * 0x800) < 0: raise "
+        "OSError(ctypes.get_errno(), 'inotify')",
     ),
-    "packet filters": (LIMITS, "forbidden", "import socket\na, b = socket.socketpair()\na.setsockopt(1, [26, 50, 51, 7, 8, 32, 33, 16, 27, 15][{n}], bytes(16))"),
-}  # fmt: skip
-HONEST = "import asyncio, socket, sys\na, b = socket.socketpair()\nn = int(input())\na.send(str(n * n).encode())\nprint(b.recv(99).decode())\nasyncio.run(asyncio.sleep(0))\n"
+    "packet filters": (
+        LIMITS,
+        "forbidden",
+        "import socket\na, b = socket.socketpair()\n"
+        "a.setsockopt(1, [26, 50, 51, 7, 8, 32, 33, 16, 27, 15][{n}], bytes(16))",
+    ),
+}
+HONEST = (
+    "import asyncio, socket, sys\na, b = socket.socketpair()\nn = int(input())\n"
+    "a.send(str(n * n).encode())\nprint(b.recv(99).decode())\nasyncio.run(asyncio.sleep(0))\n"
+)
 
 
 def programs() -> Iterator[tuple[str, Limits, set[Cause], str]]:

@@ -19,13 +19,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from starlette.datastructures import Headers
-from starlette.exceptions import HTTPException
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from guerdon.bridges.serve.scoring_queue import ScoringQueue
-from guerdon.network.request_limits import KNOWN, LimitedBody, too_large
 from guerdon.network.listening import LOCAL, host_name
+from guerdon.network.request_limits import KNOWN, LimitedBody, too_large
 
 OPEN = ("/health", "/docs", "/openapi.json")  # need no token: they say nothing about the reward
 SCORING = ("/score", "/get_reward")
