@@ -8,7 +8,7 @@ From the caller to the program:
 - `boxed_root`: those namespaces, and a root with nothing of the user's in it.
 - `box_init`, `box_processes`, `counted_calls`: the first process of a box, which watches limits; `control_groups`: the
   kernel's own, where the machine has them.
-- `boxed_program`, `unit_tests`, `changed_arguments`, `boxed_sql`: what runs in it.
+- `boxed_program`, `boxed_limits`, `unit_tests`, `changed_arguments`, `boxed_sql`: what runs in it.
 - `seccomp_filter`, `syscall_numbers`, `kernel_calls`, `plain_data`: what they stand on.
 """
 

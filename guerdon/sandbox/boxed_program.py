@@ -16,7 +16,6 @@ import fcntl
 import io
 import json
 import linecache
-import math
 import os
 import random
 import resource
@@ -30,6 +29,7 @@ from typing import Any, NoReturn
 
 from guerdon.sandbox import kernel_calls, seccomp_filter
 from guerdon.sandbox.box_processes import BoxConfig
+from guerdon.sandbox.boxed_limits import set_limits
 from guerdon.sandbox.boxed_root import DEVICES, SETTINGS, SYSTEM, WORK, python_places
 from guerdon.sandbox.boxed_sql import RefusedQuery, answer_queries, answer_query
 from guerdon.sandbox.plain_data import NotPlain, plain_form, plain_value, to_json, write_all
@@ -39,8 +39,6 @@ BOXED = b"boxed"  # what a process says when it has given up all it had
 FILE = "program.py"  # what a program is called in its own tracebacks
 _REPORT, _FROM, _TO, _TELL = 3, 4, 5, 6  # where descriptors are put; there are no others
 _DONE = b'{"end":"done"}'
-_SPARE = 16 << 20  # bytes with which a program that ran out of memory can still say so
-_STACK = 64 << 20
 _OURS = __file__.rpartition("/")[0]  # whose lines no traceback shows
 ENVIRONMENT = {
     "HOME": WORK,
@@ -49,10 +47,7 @@ ENVIRONMENT = {
     "LANG": "C.UTF-8",
     "LC_ALL": "C.UTF-8",
 }
-_THREADS = 64
-_FILES = 128  # that a process has open: each may be a pipe or socket, whose memory is the kernel's
 _BEHIND = 3  # how much several processes stand behind the one that looks after them, which must see them in time
-_FILES_TOGETHER, _LEAST_FILES = 512, 32
 
 
 @dataclass(frozen=True)
@@ -157,7 +152,7 @@ def _give_up(request: dict[str, Any], config: BoxConfig, work: str, parent: int)
         kernel_calls.prctl(kernel_calls.PR_SET_PDEATHSIG, signal.SIGKILL)
         if os.getppid() != parent:
             os._exit(1)
-    _set_limits(limits, config)
+    set_limits(limits, config)
     if many:
         os.nice(_BEHIND)
     if not linux:
@@ -195,40 +190,6 @@ def _give_up(request: dict[str, Any], config: BoxConfig, work: str, parent: int)
 
 def _readable(config: BoxConfig) -> list[str]:
     return [*SYSTEM, *SETTINGS, *DEVICES, *python_places(), *config.see]
-
-
-def _set_limits(limits: dict[str, Any], config: BoxConfig) -> None:
-    seconds = math.ceil(limits["cpu"]) + 1
-    _limit(resource.RLIMIT_CPU, seconds, seconds + 1)
-    _limit(resource.RLIMIT_CORE, 1)  # at 0 it would still be piped to a machine's collector of crashes
-    _limit(resource.RLIMIT_NOFILE, max(_LEAST_FILES, min(_FILES, _FILES_TOGETHER // limits["processes"])))
-    _limit(resource.RLIMIT_FSIZE, limits["disk"])
-    _limit(resource.RLIMIT_STACK, _STACK)
-    if config.isolation == "full" and config.counts_apart:
-        _limit(resource.RLIMIT_NPROC, limits["processes"] + _THREADS)
-    for name in ("RLIMIT_MEMLOCK", "RLIMIT_MSGQUEUE", "RLIMIT_RTPRIO", "RLIMIT_SIGPENDING"):
-        if hasattr(resource, name):
-            _limit(getattr(resource, name), 64 if name == "RLIMIT_SIGPENDING" else 0)
-    if sys.platform != "darwin":
-        room = limits["memory"] + config.addresses
-        _limit(resource.RLIMIT_AS, room, room + _SPARE)
-
-
-def _limit(kind: int, soft: int, hard: int | None = None) -> None:
-    """Never above what this process has itself; where that is less than a program was promised, there is no box."""
-    most = resource.getrlimit(kind)[1]
-    if most != resource.RLIM_INFINITY and most < soft and kind in _PROMISED:
-        raise OSError(f"{_PROMISED[kind]} allows less than the program's limit: {most:,}, where it takes {soft:,}")
-    bounds = [min(bound, most) if most != resource.RLIM_INFINITY else bound for bound in (soft, hard or soft)]
-    resource.setrlimit(kind, (bounds[0], bounds[1]))
-
-
-_PROMISED = {
-    resource.RLIMIT_CPU: "ulimit -t",
-    resource.RLIMIT_FSIZE: "ulimit -f",
-    resource.RLIMIT_NOFILE: "ulimit -n",
-    getattr(resource, "RLIMIT_AS", -1): "ulimit -v",
-}
 
 
 # --- running ----------------------------------------------------------------------------------------------------------

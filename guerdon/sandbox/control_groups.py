@@ -125,19 +125,19 @@ def _own_groups() -> tuple[int, dict[str, Path]]:
     for line in Path("/proc/self/cgroup").read_text().splitlines():
         _, controllers, path = line.split(":", 2)
         own |= dict.fromkeys(controllers.split(","), path)
-    found: dict[str, Path] = {}
+    groups: dict[str, Path] = {}
     for line in Path("/proc/self/mountinfo").read_text().splitlines():
         before, _, after = line.partition(" - ")
         root, place = before.split()[3:5]
         kind, _, options = after.split(" ", 2)
         if kind == "cgroup2" and "" in own:
-            found[""] = _below(place, root, own[""])
+            groups[""] = _below(place, root, own[""])
         elif kind == "cgroup":
-            found |= {each: _below(place, root, own[each]) for each in options.split(",") if each in own}
-    if all(each in found for each in _WANTED):
-        return 1, {each: found[each] for each in _WANTED}
-    if "" in found:
-        return 2, dict.fromkeys(_WANTED, found[""])
+            groups |= {each: _below(place, root, own[each]) for each in options.split(",") if each in own}
+    if all(each in groups for each in _WANTED):
+        return 1, {each: groups[each] for each in _WANTED}
+    if "" in groups:
+        return 2, dict.fromkeys(_WANTED, groups[""])
     raise OSError("this machine has no control groups for memory and process ids")
 
 

@@ -29,7 +29,7 @@ class NotPlain(ValueError):
     part: Any = None
 
 
-class TooMuch(NotPlain):
+class OversizedData(NotPlain):
     """Plain data, but more or deeper than may pass."""
 
 
@@ -41,7 +41,7 @@ def plain_form(value: Any) -> Any:
 def _form(value: Any, depth: int, left: list[int]) -> Any:
     left[0] -= 1
     if left[0] < 0 or depth > DEEPEST:
-        raise TooMuch(f"more than {MOST_PARTS:,} parts" if left[0] < 0 else f"nested deeper than {DEEPEST}")
+        raise OversizedData(f"more than {MOST_PARTS:,} parts" if left[0] < 0 else f"nested deeper than {DEEPEST}")
     if value is None or value is True or value is False:
         return value
     if isinstance(value, str):
@@ -49,7 +49,7 @@ def _form(value: Any, depth: int, left: list[int]) -> Any:
     if isinstance(value, int):
         number = int.__int__(value)
         if number.bit_length() > 8 * MOST_BYTES // 4:
-            raise TooMuch(f"a whole number of {number.bit_length():,} bits")
+            raise OversizedData(f"a whole number of {number.bit_length():,} bits")
         return number if -_SMALL < number < _SMALL else ["i", hex(number)]
     if isinstance(value, float):
         decimal = float.__float__(value)
@@ -127,7 +127,7 @@ def to_json(value: Any) -> bytes:
     """What is said between the processes of a sandbox, as bytes."""
     text = json.dumps(value, separators=(",", ":")).encode()
     if len(text) > MOST_BYTES:
-        raise TooMuch(f"{len(text):,} bytes, where {MOST_BYTES:,} may pass")
+        raise OversizedData(f"{len(text):,} bytes, where {MOST_BYTES:,} may pass")
     return text
 
 

@@ -23,7 +23,7 @@ from typing import Any, NoReturn
 from guerdon.sandbox.changed_arguments import BEGIN, SETTLE, ChangedArguments, with_statements_settled
 from guerdon.sandbox.plain_data import (
     NotPlain,
-    TooMuch,
+    OversizedData,
     plain_form,
     plain_value,
     read_frame,
@@ -126,7 +126,7 @@ class _Link:
             why = f"the tests give {name}() what can not be handed to another process: {error}"
             if isinstance(error.part, _Proxy | _Unreachable):
                 raise _NothingToTest(why) from None  # it is for the program whether it has a function of this name
-            raise (_TooMuch if self.has_answered and isinstance(error, TooMuch) else _CannotTest)(why) from None
+            raise (_TooMuch if self.has_answered and isinstance(error, OversizedData) else _CannotTest)(why) from None
         reply = self.heard(request)
         self.has_answered = True
         if "raised" in reply:
