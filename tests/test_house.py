@@ -93,7 +93,16 @@ MAY_IMPORT = {
         "loop",
         "network",
     },
-    "studio": {"core", "store", "loop", "rewards", "models", "workers", "watch"},  # loop: to compare and replay
+    "studio": {
+        "core",
+        "store",
+        "loop",
+        "rewards",
+        "models",
+        "workers",
+        "watch",
+        "network",
+    },  # loop: to compare and replay
     "cli": {
         "core",
         "data",

@@ -136,11 +136,13 @@ def _disk() -> Check:
 def _sandbox() -> Check:
     """Whether code that nobody trusts can be held here, each guarantee by really trying."""
     from guerdon.sandbox import guarantees
+    from guerdon.sandbox.probed_guarantees import held_by
 
     tried = guarantees()
     held = [each.name for each in tried if each.holds]
     if len(held) == len(tried):
-        return Check("sandbox", True, f"full isolation: {', '.join(held)}", required=False)
+        what = f"full isolation: {', '.join(held)}; limits held by {held_by()}"
+        return Check("sandbox", True, what, required=False)
     lost = "; ".join(each.detail if not held else f"{each.name}: {each.detail}" for each in tried if not each.holds)
     weaker = [each.name for each in guarantees("landlock") if each.holds] if not held else []
     names = ", ".join(held or weaker)

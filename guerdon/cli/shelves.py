@@ -19,7 +19,8 @@ from guerdon.core.lazy import places_of
 
 HOME = Path(guerdon.__file__).parent
 # modules that begin with libraries which may be absent
-WANT_EXTRAS = ("guerdon.bridges.serve.", "guerdon.studio.", "guerdon.models.kernels.", "guerdon.network.client")
+_SERVERS = ("guerdon.network.client", "guerdon.network.connections", "guerdon.network.request_limits")
+WANT_EXTRAS = ("guerdon.bridges.serve.", "guerdon.studio.", "guerdon.models.kernels.", *_SERVERS)
 NOT_PARTS = ("cli", "loop", "studio")  # packages without parts that a recipe is made of
 ROOMS = ("guerdon.rewards.", "guerdon.judges.")  # of rewards
 ROOT_OF_REWARDS = "Leaf"

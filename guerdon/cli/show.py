@@ -276,7 +276,8 @@ def _show_run(output: Output, path: str) -> None:
 
     run = Run(path)
     if not run.folder.events.exists():
-        raise UserError(f"{path} has not started: it has no events.jsonl")
+        lost = f"{path} is damaged: {run.damage[0]}" if run.damage else f"{path} has not started: it has no events.jsonl"
+        raise UserError(lost)
     result = summary(run)
     config = run.config
     if not output.as_json:

@@ -9,6 +9,7 @@ Leaves out: what tools are and how they are run (`envs/tools`), and which format
 from __future__ import annotations
 
 import abc
+import itertools
 import json
 import re
 from collections.abc import Mapping, Sequence
@@ -85,7 +86,8 @@ class HermesCalls(CallFormat):
         return [{"role": "system", "content": f"{system}\n\n{told}" if system else told}, *rest]
 
     def read(self, said: str, tools: Sequence[Schema]) -> ToolTurn:
-        calls = [call for body in self.BODY.findall(said) for call in calls_in(body)]
+        every = (call for body in self.BODY.findall(said) for call in calls_in(body))
+        calls = [*itertools.islice(every, MOST)]
         return ToolTurn(self.BODY.sub("", said).strip() if calls else said, tuple(calls))
 
     def write(self, turn: ToolTurn) -> str:
@@ -145,7 +147,7 @@ class SprigCalls(CallFormat):
             return ToolTurn(said)
         name, argument = only_argument(tools) if tools else ("", "")
         calls = []
-        for line in lines:
+        for line in lines[:MOST]:
             word, _, given = line.partition(" ")
             right = word == "call" and given.strip()
             fault = "" if right else f"a call is a line such as call 12*7, not {line[:40]!r}"
@@ -225,7 +227,7 @@ def calls_in(text: str, sep: str = "") -> list[ToolCall]:
             return [*calls, ToolCall(fault=f"the call is not JSON ({_why(error)}): {_begin(rest)}")]
         calls += [_call(each) for each in (value if isinstance(value, list) and value else [value])]
         rest = rest[end:].lstrip().removeprefix(sep).lstrip()
-    return calls
+    return calls[:MOST]
 
 
 def _call(value: Any) -> ToolCall:

@@ -16,9 +16,10 @@ import numpy as np
 
 from guerdon.core.errors import UserError
 from guerdon.data.data_rows import DataRow, Records, hash_of_rows, row_of
-from guerdon.data.lines import opened, shown
+from guerdon.data.lines import first_twice, opened, shown
 
 AT_ONCE = 2048  # rows of a batch
+UNREADABLE = (ValueError, OverflowError, KeyError)  # text that is no UTF-8, years beyond 9999, zones nobody knows
 BUFFER = 1 << 20  # bytes of a column that are read at a time
 
 
@@ -35,21 +36,42 @@ class ArrowRows(Records):
 
     def read(self, index: int) -> DataRow:
         batch = int(np.searchsorted(self.firsts, index, side="right")) - 1
-        return self._row(index, self.batches[batch].slice(index - int(self.firsts[batch]), 1).to_pylist()[0])
+        return self._row(index, self.batches[batch].slice(index - int(self.firsts[batch]), 1))
 
     def __iter__(self) -> Iterator[DataRow]:
         index = 0
         for batch in self.batches:
-            for given in batch.to_pylist():
-                yield self._row(index, given)
-                index += 1
+            try:
+                rows = [row_of(index + 1 + at, given) for at, given in enumerate(batch.to_pylist())]
+            except UNREADABLE:
+                rows = [self._row(index + at, batch.slice(at, 1)) for at in range(batch.num_rows)]
+            yield from rows
+            index += batch.num_rows
 
-    def _row(self, index: int, given: dict[str, Any]) -> DataRow:
-        return row_of(index + 1, given)
+    def _row(self, index: int, batch: Any) -> DataRow:
+        """The row of a batch of one. Where Arrow holds what Python has not, that is a fault of the row."""
+        try:
+            return row_of(index + 1, batch.to_pylist()[0])
+        except UNREADABLE:
+            return DataRow(index + 1, fault=_fault(batch))
 
     def identity(self) -> str:
         self._identity = self._identity or hash_of_rows(self)
         return self._identity
+
+
+def _fault(batch: Any) -> str:
+    """What is wrong with a row that cannot be read, by its columns."""
+    for name, column in zip(batch.schema.names, batch.columns, strict=True):
+        try:
+            column.to_pylist()
+        except UnicodeDecodeError as error:
+            return f"{shown(name)} is not UTF-8: byte 0x{error.object[error.start]:02x}"
+        except KeyError:
+            return f"{shown(name)} has a time zone that is not known: {shown(str(column.type))}"
+        except UNREADABLE as error:
+            return f"{shown(name)} cannot be read: {shown(str(error))}"
+    return "it cannot be read"
 
 
 def parquet_rows(path: Path, name: str) -> ArrowRows:
@@ -84,6 +106,6 @@ def table_rows(table: Any, name: str) -> ArrowRows:
 
 
 def _refuse_twice(names: list[str], name: str) -> None:
-    twice = [column for column in names if names.count(column) > 1]
-    if twice:
-        raise UserError(f"cannot read {name}: it has the column {shown(twice[0])} twice: rename one")
+    twice = first_twice(names)
+    if twice is not None:
+        raise UserError(f"cannot read {name}: it has the column {shown(twice)} twice: rename one")

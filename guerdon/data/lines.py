@@ -15,7 +15,7 @@ import json
 import math
 import re
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -136,10 +136,19 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """Python would take the last of two values; which was meant, nobody knows."""
     value = dict(pairs)
     if len(value) < len(pairs):
-        names = [name for name, _ in pairs]
-        twice = next(name for name in names if names.count(name) > 1)
+        twice = first_twice(name for name, _ in pairs)
         raise ValueError(f"the key {shown(twice)} occurs twice")
     return value
+
+
+def first_twice(names: Iterable[str]) -> str | None:
+    """The first of some names that was there before; None where each is there once."""
+    seen: set[str] = set()
+    for name in names:
+        if name in seen:
+            return name
+        seen.add(name)
+    return None
 
 
 def _whole(text: str) -> int:

@@ -23,7 +23,7 @@ import numpy as np
 from guerdon.core.errors import UserError
 from guerdon.data import lines
 from guerdon.data.data_rows import DataRow, Records
-from guerdon.data.lines import BLANK, decoded, opened, read_line, shown, too_long, where_text_begins
+from guerdon.data.lines import BLANK, decoded, first_twice, opened, read_line, shown, too_long, where_text_begins
 
 DELIMITERS = ",;\t"
 BLOCK = 1 << 18  # bytes that are read at a time by who goes through all rows
@@ -172,9 +172,9 @@ class Delimited(TextRecords):
             names = [decoded(field.encode(errors=UNREAD)).strip() for field in fields]
         except ValueError as error:
             raise UserError(f"cannot read {self.name}: its header is {error}; save it as UTF-8") from error
-        twice = [name for name in names if name and names.count(name) > 1]
-        if twice:
-            raise UserError(f"cannot read {self.name}: its header has the column {shown(twice[0])} twice: rename one")
+        twice = first_twice(filter(None, names))
+        if twice is not None:
+            raise UserError(f"cannot read {self.name}: its header has the column {shown(twice)} twice: rename one")
         return names
 
     def understand(self, number: int, text: bytes) -> DataRow:

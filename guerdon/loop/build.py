@@ -17,6 +17,7 @@ import guerdon
 from guerdon import tasks
 from guerdon.core.errors import InputNote, Notice, UserError
 from guerdon.core.html import cut
+from guerdon.core.manifest import Damaged, manifest_owner
 from guerdon.core.model import Model
 from guerdon.core.part import describe, fingerprint, knobs, label, walk
 from guerdon.core.recipe import Recipe, RecipeEntry, Rows, Study
@@ -28,7 +29,7 @@ from guerdon.loop.homes import bring_home, move_home
 from guerdon.loop.record import Options
 from guerdon.loop.rows_in_words import is_in_words, of_words
 from guerdon.models import template_clock as clock
-from guerdon.models.trained_folders import load_whole
+from guerdon.models.trained_folders import MODEL_SUMS, load_whole
 from guerdon.rewards.asking.by_name import find_reward
 from guerdon.rewards.formula.reward import as_reward
 from guerdon.rewards.stage.score_stages import score
@@ -262,6 +263,8 @@ def _policy_of(run: RunFolder) -> Path:
     policy = run.models / "policy"
     if not policy.is_dir():
         raise UserError(f"{run.named} has no trained policy: finish the run first, {resume_command(run)}")
+    if manifest_owner(policy, MODEL_SUMS) not in ("", run.run_id()):
+        raise Damaged(f"{run.shown(policy)} is the model of another run: put the model of this run back")
     return policy
 
 

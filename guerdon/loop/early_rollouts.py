@@ -46,8 +46,9 @@ class Expected(Generic[T]):
 class EarlyRollouts(Generic[T]):
     """At most one step under way. What breaks in the thread is done again by the caller, and breaks there."""
 
-    def __init__(self, number: Callable[[Batch], T]) -> None:
-        self.number = number
+    def __init__(self, number: Callable[[Batch], T], run: str = "") -> None:
+        """`run` is the id that the files say."""
+        self.number, self.run = number, run
         self.worker: ThreadPoolExecutor | None = None
         self.expected: Expected[T] | None = None
 
@@ -57,7 +58,7 @@ class EarlyRollouts(Generic[T]):
         if self.worker is None:
             self.worker = ThreadPoolExecutor(1, "rollouts")
         numbers = self.worker.submit(self.number, batch)
-        aside = None if file is None else self.worker.submit(_aside, batch, *file)
+        aside = None if file is None else self.worker.submit(_aside, batch, *file, self.run)
         self.expected = Expected(batch, numbers, file, aside)
 
     def numbers(self, batch: Batch) -> T:
@@ -72,7 +73,7 @@ class EarlyRollouts(Generic[T]):
         aside = expected.aside if expected is not None and expected.file == (path, step) else None
         if expected is None or aside is None or not expected.is_of(batch) or aside.exception() is not None:
             self.drop()
-            write_batch(path, batch, step)
+            write_batch(path, batch, step, self.run)
         else:
             put_in_place(aside.result(), path)
             self.expected = None
@@ -91,5 +92,5 @@ class EarlyRollouts(Generic[T]):
             self.worker = None
 
 
-def _aside(batch: Batch, path: Path, step: int) -> Path:
-    return put_aside(path, batch_bytes(batch, step))
+def _aside(batch: Batch, path: Path, step: int, run: str) -> Path:
+    return put_aside(path, batch_bytes(batch, step, run))

@@ -153,7 +153,7 @@ class Recorder:
     early: EarlyRollouts[tuple[dict[str, float], dict[str, float]]] = field(init=False)
 
     def __post_init__(self) -> None:
-        self.early = EarlyRollouts(self._numbers)
+        self.early = EarlyRollouts(self._numbers, self.log.run)
 
     def watch(self, recipe: Recipe, events: Sequence[Event], first: int) -> Recorder:
         """Begin to watch, as a run would that has not been broken off: what happened before the step `first` is gone over."""
@@ -265,7 +265,7 @@ class Recorder:
     def stopped(self, why: str, batch: Batch) -> RunStopped:
         """Keep the batch that broke the step; the error to raise, one line that names it."""
         path = self.folder.fault(self.play.step)
-        write_batch(path, batch, self.play.step)
+        write_batch(path, batch, self.play.step, self.log.run)
         return RunStopped(f"step {self.play.step}: {why} (the batch is in {self.folder.shown(path)})")
 
 

@@ -26,6 +26,7 @@ from guerdon.core.tensor_hashes import chain_hash, frozen_hash
 from guerdon.loop.rollouts import Played
 from guerdon.models import model_loading
 from guerdon.models.trained_folders import MODEL_SUMS
+from guerdon.store.belonging import owners
 from guerdon.store.checkpoint import Checkpoint, load_checkpoint, optimiser_tensors, restore_optimiser
 from guerdon.store.folder import RunFolder
 from guerdon.store.whole_files import atomic
@@ -63,7 +64,7 @@ def checkpoint_of(recipe: Recipe, done: int, as_begun: Mapping[str, str], waitin
 def restore(folder: RunFolder, recipe: Recipe, warn: Callable[[str], None]) -> tuple[int, Played | None]:
     """Bring a started recipe to the newest whole checkpoint. Returns the steps done, 0 when there is none, and the
     episodes of the next step if they were played ahead."""
-    checkpoint = load_checkpoint(folder.checkpoints, warn)
+    checkpoint = load_checkpoint(folder.checkpoints, warn, owners(folder))
     if checkpoint is None:
         return 0, None
     for name, model in recipe.models.items():
@@ -80,7 +81,7 @@ def restore(folder: RunFolder, recipe: Recipe, warn: Callable[[str], None]) -> t
 def restore_weights(folder: RunFolder, name: str, model: Model) -> None:
     """Give a model the weights that the last checkpoint of a finished run has for it, and no earlier ones."""
     faults: list[str] = []
-    checkpoint = load_checkpoint(folder.checkpoints, faults.append)
+    checkpoint = load_checkpoint(folder.checkpoints, faults.append, owners(folder))
     if checkpoint is None or faults:
         why = faults[0].partition(";")[0] if faults else "it has no checkpoint"
         raise UserError(f"{folder.named} has lost its final weights: {why}; delete the folder and run it again")
@@ -111,7 +112,7 @@ def save_models(folder: RunFolder, recipe: Recipe) -> None:
         if model.trains and model_loading.is_named(model):
             with atomic(folder.models / name) as scratch:
                 model_loading.save(model, scratch)
-                write_manifest(scratch, MODEL_SUMS)
+                write_manifest(scratch, MODEL_SUMS, owner=folder.run_id())
 
 
 def weights_of(recipe: Recipe) -> str:

@@ -37,6 +37,7 @@ class Saver:
     def __init__(self, recipe: Recipe, record: Recorder) -> None:
         self.recipe, self.record = recipe, record
         self.bases = bases_of(recipe)
+        self.owner = record.folder.run_id()
         self.room: dict[str, Tensor] = {}
         self.thread = ThreadPoolExecutor(1, "save")
         self.under_way: Future[Written] | None = None
@@ -71,5 +72,5 @@ class Saver:
 
     def _write(self, taken: Taken, weights: Callable[[Mapping[str, Tensor]], str]) -> Written:
         warnings: list[str] = []
-        path = put(self.record.folder.checkpoints, taken, self.record.options.keep, warnings.append)
+        path = put(self.record.folder.checkpoints, taken, self.record.options.keep, warnings.append, self.owner)
         return Written(taken.step, path.name, weights(taken.tensors), warnings)

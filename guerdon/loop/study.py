@@ -27,6 +27,7 @@ from guerdon.loop.trained import Trained
 from guerdon.loop.training import run_recipe, start
 from guerdon.loop.what_ran import RAN, also, ran_in, seen
 from guerdon.models import template_clock as clock
+from guerdon.store.belonging import refuse_stranger
 from guerdon.store.checksums import crc
 from guerdon.store.event_types import Ended, Evaluated, Started, StepDone, Stopped, Warned
 from guerdon.store.events import EventLog, next_attempt, read_log
@@ -198,11 +199,12 @@ def run_study(
     is how many steps each of them takes at most, in a rehearsal."""
     with folder.lock(), clock.as_of(folder.read_config()):
         before = read_log(folder.events)
+        refuse_stranger(folder, folder.read_config(), before)
         if any(isinstance(e, Ended) for e in before.events):
             result = Run(folder).result
             finish_report(folder)
             return result
-        with EventLog(folder.events, next_attempt(before.events)) as log:
+        with EventLog(folder.events, next_attempt(before.events), run=folder.run_id()) as log:
             budget = study.budget
             log.emit(Started(0, budget=budget.amount, unit=budget.unit) if budget is not None else Started(0))
             for message in (*warnings, *filter(None, [before.damage])):

@@ -33,6 +33,7 @@ from guerdon.loop.save_beside import Saver
 from guerdon.loop.text_rewards import refuse_without_text
 from guerdon.models import template_clock as clock
 from guerdon.rewards.stage.early_asking import listeners as early_listeners
+from guerdon.store.belonging import missing, missing_checkpoints, refuse_stranger
 from guerdon.store.checkpoint import checkpoint_name
 from guerdon.store.end_notes import end_notes
 from guerdon.store.event_types import Ended, Evaluated, Event, Saved, Started, Stopped, Warned
@@ -100,14 +101,16 @@ def run_recipe(
     config = folder.read_config()
     with folder.lock(), clock.as_of(config):
         before = read_log(folder.events)
+        refuse_stranger(folder, config, before)
         if any(isinstance(e, Ended) for e in before.events):
             finish_report(folder)
             return True
         recipe, play = start(recipe, seed, total, config.get("noise"))
-        notes = [*warnings, *filter(None, [before.damage])]
+        gone = missing(folder, config, before) + missing_checkpoints(folder, before)
+        notes = [*warnings, *filter(None, [before.damage]), *gone]
         first, waiting = restore(folder, recipe, notes.append)
         heard = (*listeners, *open_loggers(options.loggers, folder))
-        with EventLog(folder.events, next_attempt(before.events), heard) as log:
+        with EventLog(folder.events, next_attempt(before.events), heard, folder.run_id()) as log:
             begins: list[Event] = [_started(recipe, first, total), *_unsaid(before.events, recipe, first)]
             begins += [Warned(first, message=message) for message in notes]
             record = Recorder(folder, log, options, play, starts).watch(recipe, before.events, first)

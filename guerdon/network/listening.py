@@ -8,12 +8,19 @@ from typing import Any
 
 from guerdon.core.errors import UserError
 
+LOCAL = ("127.0.0.1", "localhost", "[::1]")  # what a request calls this machine
 WAITING = 2048  # connections that the system holds until they are taken up
 
 
 def is_loopback(host: str, port: int = 0) -> bool:
     """Whether only this machine can reach a server there."""
     return all(ipaddress.ip_address(str(place[4][0])).is_loopback for place in _places(host, port))
+
+
+def host_name(header: str) -> str:
+    """The host of a `Host` header, without its port."""
+    name, colon, port = header.lower().rpartition(":")
+    return name if colon and port.isdigit() else header.lower()
 
 
 def listening(host: str, port: int) -> socket.socket:

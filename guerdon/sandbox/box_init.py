@@ -18,7 +18,6 @@ import os
 import resource
 import select
 import signal
-import socket
 import sys
 import time
 from collections.abc import Callable
@@ -28,12 +27,14 @@ from guerdon.sandbox import kernel_calls, seccomp_filter
 from guerdon.sandbox.box_processes import BoxConfig, BoxProcesses
 from guerdon.sandbox.boxed_program import BOXED, Ends, be_program
 from guerdon.sandbox.boxed_root import WORK
+from guerdon.sandbox.counted_calls import CountedCalls
 from guerdon.sandbox.plain_data import GIVE_BACK, MOST_BYTES, read_frame, write_all
 from guerdon.sandbox.syscall_numbers import CALLS
 
 MOST_REQUEST = 256 << 20
 MOST_SAID = 1 << 16  # bytes of what a program says of itself
 MOST_REFUSED = 1000  # refused calls that are answered; whoever goes on trying is ended
+_FASTEST = 8 << 30  # bytes a second that processes fill, about: how soon it is looked at them again
 _FORKS = {"fork", "vfork", "clone"}
 
 
@@ -116,7 +117,9 @@ class _Box:
         self.began = time.monotonic()
         self.program = self.tester = 0
         self.full = False
-        self.processes = BoxProcesses(self.limits["processes"], config)
+        self.memory = 0  # what several processes were last seen to take
+        self.processes = BoxProcesses(self.limits["processes"], self.limits["memory"], config)
+        self.counted = CountedCalls(config)
 
     def run(self) -> None:
         """Start it, watch it to its end, and leave nothing of it alive."""
@@ -158,6 +161,7 @@ class _Box:
                 os.close(end)
         for end in (out, err, report):
             os.close(end)
+        self.processes.begin(self.program, max(self.program, self.tester))
 
     def _fork(self, request: dict[str, Any], ends: Ends) -> int:
         hear, tell = _socket.socketpair()  # its own class is dearer by a tenth of a box
@@ -170,9 +174,9 @@ class _Box:
                 os._exit(1)
         tell.close()
         end = hear.detach()
-        self._watch(end, lambda event: self._take_listener(end))
-        if hasattr(os, "pidfd_open"):
-            gone = os.pidfd_open(pid)  # readable once it has ended
+        gone = os.pidfd_open(pid) if self.config.pidfds else -1  # readable once it has ended
+        self._watch(end, lambda event: self._take_listener(end, gone))
+        if gone >= 0:
             self._watch(gone, lambda event: self._forget(gone) if event else None)
         return pid
 
@@ -219,17 +223,17 @@ class _Box:
         elif len(self.out) + len(self.err) > self.limits["output"]:
             self._stop("output", f"printed more than {self.limits['output']:,} bytes")
 
-    def _take_listener(self, end: int) -> None:
-        """The program's process says, before it is the program's, that it is boxed, or why it could not be. With that comes the
-        descriptor on which refused calls are told."""
-        hear = _socket.socket(fileno=os.dup(end))
-        word, ends, _, _ = socket.recv_fds(hear, 1000, 1)  # type: ignore[arg-type]
-        hear.close()
-        self._forget(end)
-        if word and word != BOXED:
+    def _take_listener(self, end: int, process: int) -> None:
+        """The program's process says, before it is the program's, that it is boxed, or why it could not be. Then the descriptor
+        on which refused calls are told is taken out of it: for descriptors that are sent all boxes share one limit."""
+        word = os.read(end, 1000)
+        if word.startswith(BOXED):
+            listener = kernel_calls.syscall("pidfd_getfd", process, int(word.removeprefix(BOXED)), 0)
+            self._watch(listener, lambda event: self._refuse(listener, event))
+            os.write(end, BOXED)
+        elif word:
             self._stop("broken", word.decode("utf-8", "replace"))
-        for listener in ends:
-            self._watch(listener, lambda event, listener=listener: self._refuse(listener, event))  # type: ignore[misc]
+        self._forget(end)
 
     def _refuse(self, listener: int, event: int) -> None:
         if not event & select.POLLIN:
@@ -238,9 +242,9 @@ class _Box:
         record = bytearray(80)
         try:
             fcntl.ioctl(listener, seccomp_filter.RECEIVE, record)
-            ident, number, first = seccomp_filter.told(record)
+            ident, thread, number, arguments = seccomp_filter.told(record)
             name = CALLS.get(number, f"number {number}")
-            error = self.processes.start_refused(name, first) if name in _FORKS else errno.EPERM
+            error = self._error_of(thread, name, arguments)
             fcntl.ioctl(listener, seccomp_filter.ANSWER, bytearray(seccomp_filter.answer(ident, error)))
         except OSError:
             return  # it died in the middle of the call
@@ -252,20 +256,30 @@ class _Box:
         if self.refused >= MOST_REFUSED:
             self._stop("forbidden", f"went on making system calls that it is refused: {name}")
 
+    def _error_of(self, thread: int, name: str, arguments: tuple[int, ...]) -> int:
+        """The error that a call which was told fails with; 0 where it may go on."""
+        if name in _FORKS:
+            return self.processes.start_error(thread, name, arguments[0])
+        counted = self.counted.error(name, arguments)
+        return errno.EPERM if counted is None else counted
+
     def _seconds_to_next_look(self) -> float:
         left: float = self.limits["wall"] - (time.monotonic() - self.began)
         spare = min((self.limits["cpu"] - used for used in self._cpu_used()), default=left)
         most = 0.25 if hasattr(os, "pidfd_open") else 0.005
         if self.limits["processes"] > 1:
-            most = 0.02
+            spare_memory = self.limits["memory"] - self.memory
+            most = min(0.02, max(0.002, spare_memory / _FASTEST))
         return max(0.005, min(left, spare / 2 if spare > 0.05 else spare, most))
 
     def _cpu_used(self) -> list[float]:
         """Seconds of processor that each of the processes took so far; of several that the program may have, all together."""
-        if self.limits["processes"] > 1 and self.config.isolation == "full":
-            return [self.processes.cpu()]
         used = []
-        for pid in (self.program, self.tester):
+        pids = [self.program, self.tester]
+        if self.limits["processes"] > 1 and self.config.isolation == "full":
+            used.append(self.processes.cpu())
+            pids.remove(self.program)
+        for pid in pids:
             if pid and pid not in self.statuses and sys.platform == "linux":
                 with contextlib.suppress(OSError):
                     used.append(time.clock_gettime((~pid << 3) | 2))
@@ -280,7 +294,9 @@ class _Box:
 
     def _check_memory(self) -> None:
         """Of several processes, each of which has its own limit, what they take together."""
-        if self.limits["processes"] > 1 and self.processes.memory() > self.limits["memory"]:
+        if self.limits["processes"] > 1:
+            self.memory = self.processes.memory()
+        if self.memory > self.limits["memory"]:
             self._stop("memory", f"its processes took more than {self.limits['memory']:,} bytes of memory together")
 
     def _ended(self) -> bool:

@@ -7,6 +7,7 @@ Leaves out: who is told (`box_init.py`), the limits of each process (`boxed_prog
 
 from __future__ import annotations
 
+import _thread
 import contextlib
 import errno
 import os
@@ -18,7 +19,8 @@ from typing import Any
 from guerdon.sandbox import kernel_calls
 from guerdon.sandbox.seccomp_filter import starts_process
 
-_PENDING = 64  # the newest process ids, which may be about to live
+MOST_STARTS = 20_000  # of processes and threads in one box: below the number of process ids that any machine has
+_UNSEEN = 0.25  # seconds after which a start that nothing came of is forgotten
 
 
 @dataclass(frozen=True)
@@ -33,34 +35,64 @@ class BoxConfig:
     resident: int  # and of memory
     counts_apart: bool  # whether the processes of a user namespace are counted by themselves
     proc: int  # a descriptor of /proc, which no program has
+    pidfds: bool  # whether the kernel gives descriptors of processes
+    clock: tuple[int, str, float] | None  # a file that tells the processor time of all: it, the word before, its unit
     fork_hooks: tuple[dict[str, Any], ...]  # what modules want done where a program forks
 
 
 class BoxProcesses:
-    """Those of one box."""
+    """Those of one box. `newest` is the last process id that was given before the program ran."""
 
-    def __init__(self, most: int, config: BoxConfig) -> None:
-        self.most, self.config = most, config
-        self.started = 0  # processes and threads that the program started
-        self.living = {2}  # process ids that may be alive
+    def __init__(self, most: int, memory: int, config: BoxConfig) -> None:
+        self.most, self.limit, self.config = most, memory, config
+        self.starts = 0  # processes and threads that the program was let start
+        self.newest = 0  # the last process id that was given, to whatever
+        self.living: set[int] = set()  # the program and the processes it started
+        self.pending: dict[int, float] = {}  # when a thread was let start a process that has not been seen yet
+        self.outside: dict[int, str] = {}  # what /proc calls the living
+        self.before = 0.0  # seconds of processor before the program began, where they are counted
         self.clocks: dict[int, float] = {}  # seconds of processor that each was last seen to have taken
 
-    def start_refused(self, name: str, flags: int) -> int:
-        """Whether the program may start a process or thread: 0, or the error that it fails with."""
+    def begin(self, program: int, newest: int) -> None:
+        """The program has this process id, and `newest` was the last one given."""
+        self.living, self.newest = {program}, newest
+        self.before = self._counted()
+
+    def start_error(self, thread: int, name: str, flags: int) -> int:
+        """The error that a thread of the program's fails with where it starts a process or thread; 0 where it may."""
         if self.most == 1:
             return errno.EAGAIN
-        self.started += 1
+        self.starts += 1
+        if self.starts > MOST_STARTS:
+            return errno.EAGAIN
         if not starts_process(name, flags):
             return 0  # a thread; of those there is a limit for all together
         if self.config.isolation != "full":
             return 0  # here process ids are the machine's, and tell nothing
-        # Process ids count up from 2, and every start is told here: what lives is among the ids given so far.
-        newest = self.started + 2
-        self.living |= set(range(max(2, newest - _PENDING), newest + 1))
+        now = time.monotonic()
+        self.pending.pop(thread, None)  # what it started before has come to something
+        self._look()
         self._read_clocks()
-        alive = {pid for pid in self.living if _is_process(pid)}
-        self.living = alive | {pid for pid in self.living if pid > newest - _PENDING}
-        return errno.EAGAIN if len(alive) >= self.most else 0
+        self.pending = {other: since for other, since in self.pending.items() if now - since < _UNSEEN}
+        if len(self.living) + len(self.pending) >= self.most:
+            return errno.EAGAIN
+        self.pending[thread] = now
+        return 0
+
+    def _look(self) -> None:
+        """Which processes live. Ids count up; a thread of our own is given the next one, and so tells those given before."""
+        if self.config.isolation != "full":
+            return
+        newest = _next_id()
+        given = [*range(self.newest + 1, newest)]
+        if newest < self.newest:  # they began again from the lowest
+            given = [*range(2, newest), *range(self.newest + 1, self.newest + MOST_STARTS)]
+        new = {pid for pid in given if pid not in self.living and _is_process(pid)}
+        for thread in list(self.pending)[: len(new)]:
+            del self.pending[thread]
+        self.newest = newest
+        self.living = {pid for pid in self.living if _is_process(pid)} | new
+        self.outside = {pid: known for pid, known in self.outside.items() if pid in self.living}
 
     def _read_clocks(self) -> None:
         for pid in self.living:
@@ -69,20 +101,81 @@ class BoxProcesses:
 
     def cpu(self) -> float:
         """Seconds of processor that they took together, those that ended included: seen by their own clocks, or told by who
-        waited for them, whichever is more. One that ends within milliseconds and that nobody waits for may be missed."""
+        waited for them, whichever is more. One that ends within milliseconds and that nobody waits for may be missed, where
+        there is no control group, which misses none."""
+        if self.config.clock is not None:
+            return self._counted() - self.before
+        self._look()
         self._read_clocks()
         reaped = resource.getrusage(resource.RUSAGE_CHILDREN)
         told = reaped.ru_utime + reaped.ru_stime
-        told += sum(
-            self.clocks.get(pid, 0.0) + _waited_for(pid, self.config) for pid in self.living if _is_process(pid)
-        )
+        told += sum(self.clocks.get(pid, 0.0) + _waited_for(self._told_of(pid, "stat")) for pid in self.living)
         return max(sum(self.clocks.values()), told)
 
+    def _counted(self) -> float:
+        """Seconds that a control group has counted so far."""
+        if self.config.clock is None:
+            return 0.0
+        end, word, unit = self.config.clock
+        lines = os.pread(end, 4096, 0).decode().splitlines()
+        return unit * int(next(line.removeprefix(word) for line in lines if line.startswith(word)))
+
     def memory(self) -> int:
-        """Bytes that they take together, beyond what interpreters take themselves."""
+        """Bytes that they take together, beyond what interpreters take themselves. What they share counts once."""
         if self.config.proc < 0 or self.config.isolation != "full":
             return 0
-        return sum(_memory_of(pid, self.config) for pid in self.living)
+        most = sum(self._most_memory_of(pid) for pid in self.living)
+        if most <= self.limit:
+            return most  # shared pages counted for each of them, and still not too much
+        return sum(self._share_of_memory(pid) for pid in self.living)
+
+    def _most_memory_of(self, pid: int) -> int:
+        """Bytes that a process has beyond an interpreter's own, and of its page tables; 0 where it has ended."""
+        said = _numbers(self._told_of(pid, "status"))
+        held = sum(said.get(name, 0) for name in ("RssAnon", "RssShmem", "VmPTE", "VmSwap")) << 10
+        return max(0, held - self.config.resident)
+
+    def _share_of_memory(self, pid: int) -> int:
+        """The same, where a page that several processes have is divided among them."""
+        said = _numbers(self._told_of(pid, "smaps_rollup"))
+        if "Pss_Anon" not in said:
+            return self._most_memory_of(pid)
+        tables = _numbers(self._told_of(pid, "status")).get("VmPTE", 0)
+        return (said["Pss_Anon"] + said["Pss_Shmem"] + said["SwapPss"] + tables) << 10
+
+    def _told_of(self, pid: int, file: str) -> str:
+        """What /proc tells of a process of the box, which it knows by another id; nothing where it has ended."""
+        try:
+            if pid not in self.outside:
+                self.outside[pid] = _outside(pid, self.config.proc)
+            return _proc_text(f"{self.outside[pid]}/{file}", self.config.proc)
+        except (OSError, StopIteration):
+            return ""
+
+
+def _outside(pid: int, proc: int) -> str:
+    """What /proc calls a process of the box."""
+    handle = os.pidfd_open(pid)
+    try:
+        lines = _proc_text(f"self/fdinfo/{handle}", proc).splitlines()
+        return next(line.split()[1] for line in lines if line.startswith("Pid:"))
+    finally:
+        os.close(handle)
+
+
+def _next_id() -> int:
+    """The process id after all that were given so far: that of a thread which is started to be asked for it."""
+    told: list[int] = []
+    done = _thread.allocate_lock()
+    done.acquire()
+
+    def ask() -> None:
+        told.append(_thread.get_native_id())
+        done.release()
+
+    _thread.start_new_thread(ask, ())
+    done.acquire()
+    return told[0]
 
 
 def _is_process(pid: int) -> bool:
@@ -94,38 +187,21 @@ def _is_process(pid: int) -> bool:
     return True
 
 
-def _memory_of(pid: int, config: BoxConfig) -> int:
-    """Bytes that a process of the box has beyond an interpreter's own; 0 where it has ended."""
-    try:
-        resident, shared = (int(word) for word in _told_of(pid, "statm", config.proc).split()[1:3])
-    except (OSError, StopIteration, ValueError):
-        return 0
-    return max(0, (resident - shared) * os.sysconf("SC_PAGE_SIZE") - config.resident)
+def _numbers(text: str) -> dict[str, int]:
+    """The sizes that a file of /proc tells, by their names, in KiB."""
+    lines = (line.split() for line in text.splitlines() if line.endswith(" kB"))
+    return {words[0].rstrip(":"): int(words[1]) for words in lines}
 
 
-def _waited_for(pid: int, config: BoxConfig) -> float:
-    """Seconds of processor that those took which a process of the box has waited for."""
-    try:
-        words = _told_of(pid, "stat", config.proc).rpartition(")")[2].split()
-        return (int(words[13]) + int(words[14])) / os.sysconf("SC_CLK_TCK")
-    except (OSError, StopIteration, ValueError, IndexError):
-        return 0.0
-
-
-def _told_of(pid: int, file: str, proc: int) -> str:
-    """What /proc tells of a process of the box. It knows it by another id."""
-    handle = os.pidfd_open(pid)
-    try:
-        lines = _proc_text(f"self/fdinfo/{handle}", proc).splitlines()
-        outside = next(line.split()[1] for line in lines if line.startswith("Pid:"))
-        return _proc_text(f"{outside}/{file}", proc)
-    finally:
-        os.close(handle)
+def _waited_for(stat: str) -> float:
+    """Seconds of processor that those took which a process has waited for."""
+    words = stat.rpartition(")")[2].split()
+    return (int(words[13]) + int(words[14])) / os.sysconf("SC_CLK_TCK") if words else 0.0
 
 
 def _proc_text(path: str, proc: int) -> str:
     end = os.open(path, os.O_RDONLY, dir_fd=proc)
     try:
-        return os.read(end, 4096).decode()
+        return os.read(end, 4096).decode("latin-1")  # the name of a process may be no text
     finally:
         os.close(end)

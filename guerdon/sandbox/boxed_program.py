@@ -7,7 +7,6 @@ Leaves out: watching it (`box_init.py`), unit tests (`unit_tests.py`), SQL (`box
 
 from __future__ import annotations
 
-import _socket
 import ast
 import atexit
 import builtins
@@ -17,12 +16,10 @@ import fcntl
 import io
 import json
 import linecache
-import math
 import os
 import random
 import resource
 import signal
-import socket
 import sys
 import threading
 import traceback
@@ -32,6 +29,7 @@ from typing import Any, NoReturn
 
 from guerdon.sandbox import kernel_calls, seccomp_filter
 from guerdon.sandbox.box_processes import BoxConfig
+from guerdon.sandbox.boxed_limits import set_limits
 from guerdon.sandbox.boxed_root import DEVICES, SETTINGS, SYSTEM, WORK, python_places
 from guerdon.sandbox.boxed_sql import RefusedQuery, answer_queries, answer_query
 from guerdon.sandbox.plain_data import NotPlain, plain_form, plain_value, to_json, write_all
@@ -41,8 +39,6 @@ BOXED = b"boxed"  # what a process says when it has given up all it had
 FILE = "program.py"  # what a program is called in its own tracebacks
 _REPORT, _FROM, _TO, _TELL = 3, 4, 5, 6  # where descriptors are put; there are no others
 _DONE = b'{"end":"done"}'
-_SPARE = 16 << 20  # bytes with which a program that ran out of memory can still say so
-_STACK = 64 << 20
 _OURS = __file__.rpartition("/")[0]  # whose lines no traceback shows
 ENVIRONMENT = {
     "HOME": WORK,
@@ -51,8 +47,7 @@ ENVIRONMENT = {
     "LANG": "C.UTF-8",
     "LC_ALL": "C.UTF-8",
 }
-_THREADS = 64
-_FILES = 128
+_BEHIND = 3  # how much several processes stand behind the one that looks after them, which must see them in time
 
 
 @dataclass(frozen=True)
@@ -157,13 +152,17 @@ def _give_up(request: dict[str, Any], config: BoxConfig, work: str, parent: int)
         kernel_calls.prctl(kernel_calls.PR_SET_PDEATHSIG, signal.SIGKILL)
         if os.getppid() != parent:
             os._exit(1)
-    _set_limits(limits, config)
+    set_limits(limits, config)
+    if many:
+        os.nice(_BEHIND)
     if not linux:
         os.close(_TELL)
         return
     with contextlib.suppress(OSError):
         kernel_calls.drop_capabilities()
-    kernel_calls.prctl(kernel_calls.PR_SET_DUMPABLE, 0)
+    kernel_calls.prctl(
+        kernel_calls.PR_SET_DUMPABLE, 1
+    )  # or nobody could take the listener, nor tell what memory is shared
     kernel_calls.prctl(kernel_calls.PR_SET_NO_NEW_PRIVS, 1)
     boxed = config.isolation == "full"
     if config.landlock:
@@ -180,38 +179,17 @@ def _give_up(request: dict[str, Any], config: BoxConfig, work: str, parent: int)
         signals=many and (boxed or config.landlock >= kernel_calls.SCOPES),
     )
     listener = seccomp_filter.install(program, os.getpid())
-    tell = _socket.socket(fileno=_TELL)
-    socket.send_fds(tell, [BOXED], [listener])  # type: ignore[arg-type]
-    tell.close()
+    os.write(_TELL, BOXED + b"%d" % listener)
+    if os.read(_TELL, len(BOXED)) != BOXED:
+        os._exit(1)
+    os.close(_TELL)
     os.close(listener)
+    if not many:
+        kernel_calls.prctl(kernel_calls.PR_SET_DUMPABLE, 0)
 
 
 def _readable(config: BoxConfig) -> list[str]:
     return [*SYSTEM, *SETTINGS, *DEVICES, *python_places(), *config.see]
-
-
-def _set_limits(limits: dict[str, Any], config: BoxConfig) -> None:
-    seconds = math.ceil(limits["cpu"]) + 1
-    _limit(resource.RLIMIT_CPU, seconds, seconds + 1)
-    _limit(resource.RLIMIT_CORE, 1)  # at 0 it would still be piped to a machine's collector of crashes
-    _limit(resource.RLIMIT_NOFILE, _FILES)
-    _limit(resource.RLIMIT_FSIZE, limits["disk"])
-    _limit(resource.RLIMIT_STACK, _STACK)
-    if config.isolation == "full" and config.counts_apart:
-        _limit(resource.RLIMIT_NPROC, limits["processes"] + _THREADS)
-    for name in ("RLIMIT_MEMLOCK", "RLIMIT_MSGQUEUE", "RLIMIT_RTPRIO", "RLIMIT_SIGPENDING"):
-        if hasattr(resource, name):
-            _limit(getattr(resource, name), 64 if name == "RLIMIT_SIGPENDING" else 0)
-    if sys.platform != "darwin":
-        room = limits["memory"] + config.addresses
-        _limit(resource.RLIMIT_AS, room, room + _SPARE)
-
-
-def _limit(kind: int, soft: int, hard: int | None = None) -> None:
-    """Never above what this process has itself."""
-    most = resource.getrlimit(kind)[1]
-    bounds = [min(bound, most) if most != resource.RLIM_INFINITY else bound for bound in (soft, hard or soft)]
-    resource.setrlimit(kind, (bounds[0], bounds[1]))
 
 
 # --- running ----------------------------------------------------------------------------------------------------------

@@ -8,6 +8,7 @@ Leaves out: the zygote (`zygote.py`).
 from __future__ import annotations
 
 import os
+import sys
 from typing import Any
 
 
@@ -17,4 +18,5 @@ def start(control_end: int) -> None:
     os.register_at_fork = lambda **given: hooks.append(given)
     from guerdon.sandbox.zygote import main
 
+    del sys.meta_path[0]  # which gave the code of these modules (`zygote_handle.py`), and holds it
     main(control_end, register, hooks)

@@ -24,7 +24,13 @@ _KINDS: tuple[tuple[type[Any], str], ...] = ((list, "l"), (tuple, "t"), (set, "s
 
 
 class NotPlain(ValueError):
-    """A value that is not plain data, or more of it than may pass."""
+    """A value that is not plain data, or more of it than may pass. `part` is what is not plain."""
+
+    part: Any = None
+
+
+class OversizedData(NotPlain):
+    """Plain data, but more or deeper than may pass."""
 
 
 def plain_form(value: Any) -> Any:
@@ -35,7 +41,7 @@ def plain_form(value: Any) -> Any:
 def _form(value: Any, depth: int, left: list[int]) -> Any:
     left[0] -= 1
     if left[0] < 0 or depth > DEEPEST:
-        raise NotPlain(f"more than {MOST_PARTS:,} parts" if left[0] < 0 else f"nested deeper than {DEEPEST}")
+        raise OversizedData(f"more than {MOST_PARTS:,} parts" if left[0] < 0 else f"nested deeper than {DEEPEST}")
     if value is None or value is True or value is False:
         return value
     if isinstance(value, str):
@@ -43,7 +49,7 @@ def _form(value: Any, depth: int, left: list[int]) -> Any:
     if isinstance(value, int):
         number = int.__int__(value)
         if number.bit_length() > 8 * MOST_BYTES // 4:
-            raise NotPlain(f"a whole number of {number.bit_length():,} bits")
+            raise OversizedData(f"a whole number of {number.bit_length():,} bits")
         return number if -_SMALL < number < _SMALL else ["i", hex(number)]
     if isinstance(value, float):
         decimal = float.__float__(value)
@@ -57,7 +63,9 @@ def _form(value: Any, depth: int, left: list[int]) -> Any:
     for kind, mark in _KINDS:
         if isinstance(value, kind):
             return [mark, *(_form(part, depth + 1, left) for part in kind.__iter__(value))]
-    raise NotPlain(f"a {type(value).__name__} is not plain data (numbers, text, lists, tuples, dicts, sets)")
+    odd = NotPlain(f"a {type(value).__name__} is not plain data (numbers, text, lists, tuples, dicts, sets)")
+    odd.part = value
+    raise odd
 
 
 def plain_value(form: Any) -> Any:
@@ -119,7 +127,7 @@ def to_json(value: Any) -> bytes:
     """What is said between the processes of a sandbox, as bytes."""
     text = json.dumps(value, separators=(",", ":")).encode()
     if len(text) > MOST_BYTES:
-        raise NotPlain(f"{len(text):,} bytes, where {MOST_BYTES:,} may pass")
+        raise OversizedData(f"{len(text):,} bytes, where {MOST_BYTES:,} may pass")
     return text
 
 

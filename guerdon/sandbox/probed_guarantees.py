@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from guerdon.core.errors import UserError
+from guerdon.sandbox import control_groups
 from guerdon.sandbox.limits import Isolation, Limits, known_isolation
 from guerdon.sandbox.ran_program import Cause, Ran
 from guerdon.sandbox.sandbox_pool import SandboxPool
@@ -50,6 +51,17 @@ def guarantees(isolation: Isolation = "full") -> tuple[Guarantee, ...]:
             return tuple(_tried(pool, str(secret)))
     except UserError as refused:
         return (Guarantee(isolation, holds=False, detail=str(refused)),)
+
+
+def held_by() -> str:
+    """What holds programs to their limits on this machine, in words."""
+    always = "rlimits and the box's first process"
+    try:
+        return (
+            f"{always}; with cgroup=True also {control_groups.control_groups()} (memory with the kernel's, processes)"
+        )
+    except OSError as error:
+        return f"{always}; no control groups: {error}"
 
 
 def _tried(pool: SandboxPool, secret: str) -> list[Guarantee]:

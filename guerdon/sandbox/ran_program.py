@@ -160,10 +160,8 @@ def _judged(facts: dict[str, Any], said: dict[str, Any], program: dict[str, Any]
     if kind == "check":
         if said:
             return _told(said, of_tests=True)
-        if facts["tester"] != GONE and facts["processes"] > 1:
-            return Cause.RAISED, "the tests were ended from inside the box"  # no program of one process can
         if facts["tester"] != GONE:
-            return Cause.BROKEN, f"the tests ended without a verdict: {_by_status(facts['tester'], facts)[1]}"
+            return _without_verdict(facts)
         if program.get("end") in ("raised", "left"):
             return _told(program)
         if status is not None and status < 0:
@@ -174,6 +172,17 @@ def _judged(facts: dict[str, Any], said: dict[str, Any], program: dict[str, Any]
     if said:
         return _told(said)
     return (Cause.LEFT, "ended before it was through") if status == 0 else _by_status(status, facts)
+
+
+def _without_verdict(facts: dict[str, Any]) -> tuple[Cause, str]:
+    """The tests' process ended and said nothing. What it computes with is what the program answered, so that it crashes or runs
+    out of something is the program's doing; that somebody kills it can be so only where the program may start processes."""
+    if facts["processes"] > 1:
+        return Cause.RAISED, "the tests were ended from inside the box"
+    cause, error = _by_status(facts["tester"], facts)
+    if facts["tester"] == -signal.SIGKILL:
+        return Cause.BROKEN, f"the tests ended without a verdict: {error}"
+    return cause, f"the tests ended without a verdict: {error}"
 
 
 def _told(said: dict[str, Any], *, of_tests: bool = False) -> tuple[Cause, str]:

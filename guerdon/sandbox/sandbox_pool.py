@@ -76,7 +76,9 @@ class SandboxPool:
     `isolation` is "full" (namespaces, a filter of system calls, limits), or by name less: "landlock" (no namespaces) or
     "limits" (no more than limits). A machine that can not give it refuses. `see` are files and folders that programs may read
     besides the interpreter's own; a folder is also where they may import from.
-    `warm` are modules to load once, for all programs. `counts` tells how many boxes ended by which cause so far.
+    `warm` are modules to load once, for all programs. With `cgroup` a control group also holds each worker's boxes to memory,
+    the kernel's included, and to processes; a machine that gives none refuses. `counts` tells how many boxes ended by which
+    cause so far.
 
     Every method waits to be awaited; its twin with `_now` waits where it stands.
 
@@ -93,6 +95,7 @@ class SandboxPool:
         isolation: Isolation = "full",
         see: Sequence[str | os.PathLike[str]] = (),
         warm: Sequence[str] = (),
+        cgroup: bool = False,
     ):
         if workers is not None and workers < 1:
             raise UserError(f"workers must be 1 or more, not {workers}")
@@ -100,6 +103,7 @@ class SandboxPool:
         self.isolation = known_isolation(isolation)
         self.see = tuple(str(Path(place).resolve()) for place in see)
         self.warm = tuple(warm)
+        self.cgroup = cgroup
         missing = [place for place in self.see if not Path(place).exists()]
         if missing:
             raise UserError(f"there is no {missing[0]} for programs to see")
@@ -260,7 +264,7 @@ class SandboxPool:
         error: Exception = UserError("the sandbox was lost")
         for _ in range(TRIES):
             try:
-                zygote = zygote or ZygoteHandle(self.isolation, self.see, self.warm)
+                zygote = zygote or ZygoteHandle(self.isolation, self.see, self.warm, self.cgroup)
                 self._started = True
                 ran = zygote.run(job.request, job.began)
                 self._count(ran.cause)

@@ -1,9 +1,10 @@
 """The filter of system calls that a boxed program runs under: a list of what is let through, as Linux's own byte code.
 
 A call of this list is let through, some only with certain arguments. A call that is known and not in it is refused, and told
-to the process that looks after the box, which knows it by its name. A call of another machine's table kills; one that no
-table knows does not exist.
-Leaves out: who answers (`box_init.py`).
+to the process that looks after the box, which knows it by its name. What no rlimit counts (watched files, file locks, pairs of
+sockets) is told to the same process, which counts. A call of another machine's table kills; one that no table knows does not
+exist.
+Leaves out: who answers (`box_init.py`) and counts (`counted_calls.py`).
 """
 
 from __future__ import annotations
@@ -23,24 +24,25 @@ _NEW_LISTENER = 1 << 3
 _SET_MODE_FILTER = 1
 
 _ALLOWED = """
-read write close lseek mmap munmap mprotect brk futex fstat newfstatat openat rt_sigaction rt_sigprocmask rt_sigreturn
+read write close lseek munmap mprotect brk futex fstat newfstatat openat rt_sigaction rt_sigprocmask rt_sigreturn
 clock_gettime gettimeofday time getpid gettid exit exit_group open stat lstat statx access faccessat faccessat2 poll
 ppoll select pselect6 pread64 pwrite64 readv writev preadv pwritev preadv2 pwritev2 pipe pipe2 dup dup2 dup3
-sched_yield mremap msync mincore madvise pause nanosleep clock_nanosleep clock_getres getitimer alarm setitimer
-sendfile copy_file_range flock fsync fdatasync sync_file_range truncate ftruncate fallocate fadvise64 readahead
-getdents getdents64 getcwd chdir fchdir rename renameat renameat2 mkdir mkdirat rmdir creat link linkat unlink
-unlinkat symlink symlinkat readlink readlinkat chmod fchmod fchmodat fchmodat2 chown fchown lchown fchownat umask
-utime utimes futimesat utimensat getrlimit setrlimit getrusage sysinfo times uname getuid getgid geteuid getegid
-getresuid getresgid getgroups getppid getpgrp getpgid getsid getpriority capget rt_sigpending rt_sigtimedwait
-rt_sigsuspend sigaltstack statfs fstatfs sched_getparam sched_getscheduler sched_get_priority_max
+sched_yield mremap pause nanosleep clock_nanosleep clock_getres getitimer alarm setitimer sendfile copy_file_range
+truncate ftruncate fallocate getdents getdents64 getcwd chdir fchdir rename renameat renameat2 mkdir mkdirat rmdir
+creat link linkat unlink unlinkat symlink symlinkat readlink readlinkat chmod fchmod fchmodat fchmodat2 chown fchown
+lchown fchownat umask utime utimes futimesat utimensat getrlimit setrlimit getrusage sysinfo times uname getuid
+getgid geteuid getegid getresuid getresgid getgroups getppid getpgrp getpgid getsid getpriority capget rt_sigpending
+rt_sigtimedwait rt_sigsuspend sigaltstack statfs fstatfs sched_getparam sched_getscheduler sched_get_priority_max
 sched_get_priority_min sched_rr_get_interval sched_getaffinity sched_getattr arch_prctl set_tid_address
 set_robust_list get_robust_list restart_syscall rseq membarrier getcpu getrandom getxattr lgetxattr fgetxattr
-listxattr llistxattr flistxattr timer_create timer_settime timer_gettime timer_getoverrun timer_delete timerfd_create
-timerfd_settime timerfd_gettime epoll_create epoll_create1 epoll_ctl epoll_wait epoll_pwait epoll_pwait2 eventfd
-eventfd2 signalfd signalfd4 inotify_init inotify_init1 inotify_add_watch inotify_rm_watch wait4 waitid close_range
-futex_waitv futex_wake futex_wait futex_requeue mseal munlock sendto recvfrom sendmsg recvmsg shutdown getsockname
-getpeername getsockopt setsockopt
-"""  # of sockets only what can be done to the ends of a socketpair: no other socket can be made
+listxattr llistxattr flistxattr timer_create timer_settime timer_gettime timer_getoverrun timer_delete
+timerfd_create timerfd_settime timerfd_gettime epoll_create epoll_create1 epoll_wait epoll_pwait epoll_pwait2
+eventfd eventfd2 signalfd signalfd4 wait4 waitid futex_waitv futex_wake futex_wait futex_requeue mseal munlock
+sendto recvfrom recvmsg shutdown getsockname getpeername getsockopt
+"""  # of sockets only what can be done to the ends of a socketpair, and no sending of descriptors, which no limit counts
+# They succeed and do nothing. The working folder is in memory, and on the interpreter's files they would keep the disk busy or
+# drop what other processes have in the page cache.
+_PRETENDED = ("fsync", "fdatasync", "sync_file_range", "msync", "fadvise64", "readahead")
 _SILENT = {  # refused so often, by libraries that then do without, that it says nothing of a program
     "clone3": errno.ENOSYS,
     "openat2": errno.ENOSYS,
@@ -60,6 +62,13 @@ _IOCTLS = (
 )  # of terminals (asked only), bytes waiting, non-blocking, close on exec
 _PRCTLS = (1, 2, 3, 15, 16, 21, 23, 39, 0x53564D41)  # names, death signals of one's own children, and questions
 _FCNTLS_REFUSED = (8, 10, 15, 1024, 1026, 1031)  # who is signalled, leases, watches, larger pipes
+_FCNTLS_COUNTED = (6, 7, 37, 38)  # locks of a part of a file: nothing limits how many there are
+_MADVICE_REFUSED = (12, 21)  # have the kernel merge equal pages of all processes, write pages out to the disk
+_ADD = 1  # EPOLL_CTL_ADD
+_UNSHARE = 2  # CLOSE_RANGE_UNSHARE: a second table of 128 files
+_HUGE = 0x40000  # MAP_HUGETLB: pages of a pool that all processes of the machine share
+_FILES = 0x400  # CLONE_FILES
+_DUMPABLE = 4  # PR_SET_DUMPABLE
 _OWN = 0x7FFFFFF1  # stands for a program's own process id, until that is known
 _THREAD = 0x10000  # CLONE_THREAD
 _NAMESPACES = 0x7E020080  # flags of clone that make namespaces
@@ -89,17 +98,24 @@ def _unless(argument: int, flags: int, action: int) -> list[bytes]:
     return [_step(_LOAD, 16 + 8 * argument), _step(_ANY_OF, flags, 0, 1), _step(_RETURN, action)]
 
 
-def _unix_stream(otherwise: int) -> list[bytes]:
-    """Of socketpairs: AF_UNIX and SOCK_STREAM, which reach nobody but each other."""
+def _unless_own_files(action: int) -> list[bytes]:
+    """Go on, unless a clone would make a thread with a table of open files of its own."""
     return [
         _step(_LOAD, 16),
-        _step(_EQUAL, 1, 1, 0),
-        _step(_RETURN, otherwise),
+        _step(_ANY_OF, _THREAD, 0, 2),
+        _step(_ANY_OF, _FILES, 1, 0),
+        _step(_RETURN, action),
+    ]
+
+
+def _may_become_closed() -> list[bytes]:
+    """Go on, unless a prctl closes this process to others."""
+    return [
+        _step(_LOAD, 16),
+        _step(_EQUAL, _DUMPABLE, 0, 3),
         _step(_LOAD, 24),
-        _step(_AND, 0xF),
-        _step(_EQUAL, 1, 0, 1),
+        _step(_EQUAL, 0, 0, 1),
         _step(_RETURN, ALLOW),
-        _step(_RETURN, otherwise),
     ]
 
 
@@ -111,17 +127,23 @@ def filter_for(*, processes: bool, executes: bool, sessions: bool, signals: bool
     free = [name for name in _ALLOWED.split() if name in NUMBERS]
     judged = {
         "ioctl": _one_of(1, _IOCTLS, ERRNO | errno.ENOTTY),
-        "prctl": _one_of(0, _PRCTLS, refused),
-        "fcntl": _none_of(1, _FCNTLS_REFUSED, refused),
+        "prctl": [*([] if processes else _may_become_closed()), *_one_of(0, _PRCTLS, refused)],
+        "fcntl": _none_of(1, (*_FCNTLS_REFUSED, *_FCNTLS_COUNTED), refused),
         "prlimit64": _one_of(0, (0, _OWN), refused),
         "sched_setaffinity": _one_of(0, (0, _OWN), refused),
-        "socketpair": _unix_stream(refused),
         "personality": _one_of(0, (0xFFFFFFFF,), refused),
+        "epoll_ctl": _none_of(1, (_ADD,), refused),
+        "madvise": _none_of(2, _MADVICE_REFUSED, refused),
+        "close_range": [*_unless(2, _UNSHARE, refused), _step(_RETURN, ALLOW)],
+        "mmap": [*_unless(3, _HUGE, refused), _step(_RETURN, ALLOW)],
     }
+    judged |= {name: [_step(_RETURN, ERRNO)] for name in _PRETENDED}
     if processes:  # every start of a process or thread is told, and whoever is told counts
-        judged["clone"] = [*_unless(0, _NAMESPACES, ERRNO | errno.EPERM), _step(_RETURN, NOTIFY)]
+        error = ERRNO | errno.EPERM
+        judged["clone"] = [*_unless(0, _NAMESPACES, error), *_unless_own_files(error), _step(_RETURN, NOTIFY)]
     else:
-        judged["clone"] = [*_unless(0, _NAMESPACES, refused), *_unless(0, _THREAD, ALLOW), _step(_RETURN, refused)]
+        own_files = [*_unless_own_files(refused), *_unless(0, _THREAD, ALLOW)]
+        judged["clone"] = [*_unless(0, _NAMESPACES, refused), *own_files, _step(_RETURN, refused)]
     if signals:
         free += ["kill", "tkill", "tgkill"]
     else:
@@ -180,10 +202,10 @@ def with_pid(program: bytes, own_pid: int) -> bytes:
 RECEIVE, ANSWER = 0xC0502100, 0xC0182101
 
 
-def told(record: bytes | bytearray) -> tuple[int, int, int]:
-    """Of a record of a call: its id, the call's number, and its first argument."""
-    ident, _, _, number, _, _, first = struct.unpack_from("<QIIiIQQ", record)
-    return ident, number, first
+def told(record: bytes | bytearray) -> tuple[int, int, int, tuple[int, ...]]:
+    """Of a record of a call: its id, the thread that makes it, the call's number, and its arguments."""
+    ident, thread, _, number, _, _, *arguments = struct.unpack_from("<QIIiIQ6Q", record)
+    return ident, thread, number, tuple(arguments)
 
 
 def answer(ident: int, error: int) -> bytes:

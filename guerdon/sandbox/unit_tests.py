@@ -3,7 +3,7 @@
 The names that tests use and the program defines are proxies there: a call goes to the program's process as plain data, and
 plain data or the name of an exception comes back. So whatever the program prints, patches or returns, no object of its own
 is ever compared.
-Runs inside a box. Leaves out: tests that need a class of the program's, or hand it a function; they are told so.
+Runs inside a box. Leaves out: tests that need a class of the program's, or hand it a function of their own; they are told so.
 """
 
 from __future__ import annotations
@@ -20,11 +20,22 @@ import traceback
 import types
 from typing import Any, NoReturn
 
-from guerdon.sandbox.plain_data import NotPlain, plain_form, plain_value, read_frame, send_frame, to_json, write_all
+from guerdon.sandbox.changed_arguments import BEGIN, SETTLE, ChangedArguments, with_statements_settled
+from guerdon.sandbox.plain_data import (
+    NotPlain,
+    OversizedData,
+    plain_form,
+    plain_value,
+    read_frame,
+    send_frame,
+    to_json,
+    write_all,
+)
 
 FILE = "tests.py"
 CANDIDATE = "__candidate__"  # what `check` is called with
 GONE = 3  # how the tests' process ends where the program's is gone: what became of that is told by others
+_FUNCTION = "function"  # marks a function of the program's among arguments
 _MUTABLE = (list, dict, set)
 
 
@@ -51,10 +62,15 @@ def serve_tests(namespace: dict[str, Any], hear: int, say: int) -> None:
         send_frame(say, _answered(namespace, request))
 
 
+def _handed(namespace: dict[str, Any], form: Any) -> Any:
+    """An argument of a call: plain data, or a function of the program's own."""
+    return namespace[form[1]] if isinstance(form, list) and form[0] == _FUNCTION else plain_value(form)
+
+
 def _answered(namespace: dict[str, Any], request: dict[str, Any]) -> bytes:
     try:
-        given = [plain_value(form) for form in request["args"]]
-        named = {name: plain_value(form) for name, form in request["kwargs"].items()}
+        given = [_handed(namespace, form) for form in request["args"]]
+        named = {name: _handed(namespace, form) for name, form in request["kwargs"].items()}
         value = namespace[request["name"]](*given, **named)
         reply: dict[str, Any] = {"value": plain_form(value), "changed": {}}
         for number, argument in enumerate(given):
@@ -80,6 +96,10 @@ class _CannotTest(BaseException):
     """The tests want what can not be had from another process."""
 
 
+class _TooMuch(BaseException):
+    """What the tests hand over after the program has answered is more than may pass: it may be made of what it answered."""
+
+
 class _NothingToTest(BaseException):
     """The program has not what the tests are for."""
 
@@ -93,24 +113,34 @@ class _Link:
 
     def __init__(self, hear: int, say: int) -> None:
         self.hear, self.say = hear, say
+        self.changed = ChangedArguments()
+        self.has_answered = False
         self.raised: BaseException | None = None  # the last exception that was the program's
         self.raised_in = ""
 
     def call(self, name: str, given: tuple[Any, ...], named: dict[str, Any]) -> Any:
         try:
-            forms = [plain_form(part) for part in given]
-            request = to_json({"name": name, "args": forms, "kwargs": {k: plain_form(v) for k, v in named.items()}})
+            forms = [self._form(part) for part in given]
+            request = to_json({"name": name, "args": forms, "kwargs": {k: self._form(v) for k, v in named.items()}})
         except NotPlain as error:
-            raise _CannotTest(f"the tests give {name}() what can not be handed to another process: {error}") from None
+            why = f"the tests give {name}() what can not be handed to another process: {error}"
+            if isinstance(error.part, _Proxy | _Unreachable):
+                raise _NothingToTest(why) from None  # it is for the program whether it has a function of this name
+            raise (_TooMuch if self.has_answered and isinstance(error, OversizedData) else _CannotTest)(why) from None
         reply = self.heard(request)
+        self.has_answered = True
         if "raised" in reply:
             raise self._exception(name, reply["raised"], str(reply.get("error", "")))
         try:
             for number, form in reply["changed"].items():
-                _change(given[int(number)], plain_value(form))
+                self.changed.hold(_at(given, number), plain_value(form))
             return plain_value(reply["value"])
         except (NotPlain, KeyError, AttributeError, IndexError, ValueError, TypeError):
             raise self._exception(name, ["TypeError"], "gave back what is not plain data") from None
+
+    def _form(self, part: Any) -> Any:
+        """An argument as it is handed over; a function of the program's by its name."""
+        return [_FUNCTION, part.__name__] if isinstance(part, _Proxy) else plain_form(self.changed.current(part))
 
     def heard(self, request: bytes | None) -> dict[str, Any]:
         try:
@@ -183,28 +213,27 @@ def _candidate(entry: str, names: dict[str, Any], link: _Link) -> Any:
     return _Proxy(link, entry)
 
 
-def _change(argument: Any, value: Any) -> None:
-    """What a call made of an argument in place."""
-    if type(argument) is not type(value):
-        raise TypeError
-    if isinstance(argument, list):
-        argument[:] = value
-    elif isinstance(argument, dict | set):
-        argument.clear()
-        argument.update(value)
+def _at(given: tuple[Any, ...], number: str) -> Any:
+    """The argument of this number, as the program writes it, if it is one that can be changed."""
+    argument = given[int(number)] if number.isdecimal() else None
+    if type(argument) not in _MUTABLE:
+        raise TypeError("nothing that can be changed")
+    return argument
 
 
 def take_tests(request: dict[str, Any], hear: int, say: int, report: int) -> NoReturn:
     """Run the tests, and say what came of them."""
     link = _Link(hear, say)
-    names = link.heard(None)
     try:
-        namespace = _namespace(request["source"], names, link)
+        names = link.heard(None)
+        tree = ast.parse(request["source"], FILE)
+        used = program_names(tree)
+        namespace = _namespace(used, names, link)
         if request["entry"]:
             namespace[CANDIDATE] = _candidate(request["entry"], names, link)
         lines = request["source"].splitlines(keepends=True)
         linecache.cache[FILE] = (len(request["source"]), None, lines, FILE)
-        exec(compile(request["source"], FILE, "exec", dont_inherit=True), namespace)
+        exec(compile(with_statements_settled(tree, used | {CANDIDATE}), FILE, "exec", dont_inherit=True), namespace)
         sys.stdout.flush()
         said = {"end": "done"}
     except BaseException as error:  # noqa: BLE001  the tests', or the program's
@@ -213,11 +242,11 @@ def take_tests(request: dict[str, Any], hear: int, say: int, report: int) -> NoR
     os._exit(0)
 
 
-def _namespace(source: str, names: dict[str, Any], link: _Link) -> dict[str, Any]:
+def _namespace(used: set[str], names: dict[str, Any], link: _Link) -> dict[str, Any]:
     """What tests find: of the program's names those that are for it to define. Modules are the tests' own, and of the standard
     library."""
-    used = program_names(ast.parse(source))
     namespace: dict[str, Any] = {"__name__": "__main__", "__builtins__": builtins}
+    namespace |= {SETTLE: link.changed.settle, BEGIN: link.changed.begin}
     for kind in ("functions", "classes", "modules"):
         listed = names.get(kind)
         for name in (
@@ -272,7 +301,7 @@ def _verdict(error: BaseException, link: _Link) -> dict[str, Any]:
     line = (place[-1].line or "") if place else ""
     if isinstance(error, _CannotTest):
         return {"end": "raised", "kind": "broken", "error": text}
-    if isinstance(error, _NothingToTest):
+    if isinstance(error, _NothingToTest | _TooMuch):
         return {"end": "raised", "error": text}
     if isinstance(error, _ProgramLeft):
         return {"end": "left", "error": text}

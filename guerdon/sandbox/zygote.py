@@ -14,6 +14,7 @@ import gc
 import importlib
 import json
 import os
+import resource
 import signal
 import socket
 import sys
@@ -28,6 +29,7 @@ from guerdon.sandbox.plain_data import read_frame, send_frame
 from guerdon.sandbox.seccomp_filter import filter_for, install
 from guerdon.sandbox.syscall_numbers import MACHINE, NUMBERS, TABLES
 
+LEAST_FILES = 256  # that this process may have open
 WARM = """
 array bisect cmath collections.abc copy datetime decimal enum fractions functools heapq itertools json math numbers operator
 queue random re statistics string textwrap threading time types typing unicodedata
@@ -61,7 +63,6 @@ def main(control_end: int, register_at_fork: Any, hooks: list[dict[str, Any]]) -
 
 def _prepared(config: dict[str, Any], hooks: list[dict[str, Any]]) -> BoxConfig:
     """Load what programs want, then leave the world behind."""
-    sys.path[:] = [place for place in sys.path if place != config["root"]]
     sys.argv[:] = sys.orig_argv[:] = ["python"]
     os.environ.clear()
     os.environ.update(ENVIRONMENT)
@@ -77,6 +78,8 @@ def _prepared(config: dict[str, Any], hooks: list[dict[str, Any]]) -> BoxConfig:
             # Or each thread reserves 64 MiB of the addresses that a program may have.
             ctypes.CDLL(None).mallopt(_M_ARENA_MAX, 1)
         kernel_calls.prctl(kernel_calls.PR_SET_PDEATHSIG, signal.SIGKILL)
+    _try_limits()
+    pidfds = _try_pidfds(config["isolation"])
     addresses, resident = _memory()
     proc = os.open("/proc", os.O_RDONLY | os.O_DIRECTORY) if linux else -1
     isolation, see = config["isolation"], [str(place) for place in config["see"]]
@@ -101,23 +104,65 @@ def _prepared(config: dict[str, Any], hooks: list[dict[str, Any]]) -> BoxConfig:
         resident,
         _counts_apart(),
         proc,
+        pidfds,
+        None if config["clock"] is None else (config["clock"][0], str(config["clock"][1]), float(config["clock"][2])),
         tuple(hooks),
     )
+
+
+def _try_limits() -> None:
+    """Every descriptor of a program is put above 100 before it has its number."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if hard != resource.RLIM_INFINITY and hard < LEAST_FILES:
+        raise OSError(f"only {hard} files may be open at a time, where boxes take {LEAST_FILES} (raise it: ulimit -n)")
+    if soft != resource.RLIM_INFINITY and soft < LEAST_FILES:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (LEAST_FILES, hard))
+
+
+def _try_pidfds(isolation: str) -> bool:
+    """Whether there are descriptors of processes. Boxes that have to be firm take them."""
+    try:
+        os.close(os.pidfd_open(os.getpid()))
+        return True
+    except (AttributeError, OSError) as error:
+        if isolation == "limits":
+            return False
+        why = getattr(error, "strerror", None) or "this Python has none"
+        raise OSError(f"the kernel gives no descriptors of processes (pidfd_open, Linux 5.3): {why}") from None
 
 
 def _try_filter() -> None:
     """That programs can be put under a filter is known before there is one."""
     if not NUMBERS:
         raise OSError(f"there is no filter of system calls for {MACHINE}, but for {' and '.join(sorted(TABLES))}")
+    hear, tell = os.pipe()
+    wait, go_on = os.pipe()
     child = os.fork()
     if child == 0:
         try:
+            os.close(go_on)
+            kernel_calls.prctl(kernel_calls.PR_SET_DUMPABLE, 1)
             kernel_calls.prctl(kernel_calls.PR_SET_NO_NEW_PRIVS, 1)
-            install(filter_for(processes=False, executes=False, sessions=True, signals=False), os.getpid())
+            program = filter_for(processes=False, executes=False, sessions=True, signals=False)
+            os.write(tell, b"%d" % install(program, os.getpid()))
+            os.read(wait, 1)
             os._exit(0)
         except OSError as error:
             os._exit((error.errno or 1) & 0xFF)
+    os.close(tell)
+    taken = ""
+    if listener := os.read(hear, 100):
+        process = os.pidfd_open(child)
+        try:
+            os.close(kernel_calls.syscall("pidfd_getfd", process, int(listener), 0))
+        except OSError as error:
+            taken = f"a process can not take a descriptor of its child (pidfd_getfd, Linux 5.6): {error.strerror}"
+        os.close(process)
+    for end in (hear, wait, go_on):
+        os.close(end)
     code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    if taken:
+        raise OSError(taken)
     if code:
         why = os.strerror(code) if code > 0 else f"signal {-code}"
         raise OSError(code, f"system calls can not be filtered here (seccomp): {why}")

@@ -10,7 +10,7 @@ import hashlib
 import json
 import shutil
 import struct
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,7 @@ from torch import Tensor
 
 from guerdon.core.batch import Batch
 from guerdon.core.errors import UserError
-from guerdon.core.manifest import manifest_fault, write_manifest
+from guerdon.core.manifest import Damaged, manifest_fault, manifest_owner, write_manifest
 from guerdon.core.tensor_hashes import bytes_of
 from guerdon.store.rollout_files import batch_bytes, read_batch
 from guerdon.store.whole_files import atomic, disk_errors
@@ -56,10 +56,10 @@ class Taken:
 
 
 def save_checkpoint(
-    folder: Path, checkpoint: Checkpoint, keep: int, warn: Callable[[str], None] = lambda message: None
+    folder: Path, checkpoint: Checkpoint, keep: int, warn: Callable[[str], None] = lambda message: None, owner: str = ""
 ) -> Path:
     """Take the checkpoint and put it into the folder of all."""
-    return put(folder, take(checkpoint), keep, warn)
+    return put(folder, take(checkpoint), keep, warn, owner)
 
 
 def take(checkpoint: Checkpoint, room: dict[str, Tensor] | None = None) -> Taken:
@@ -95,16 +95,19 @@ def _host_memory(tensor: Tensor) -> Tensor:
         return torch.empty(tensor.shape, dtype=tensor.dtype)
 
 
-def put(folder: Path, taken: Taken, keep: int, warn: Callable[[str], None] = lambda message: None) -> Path:
-    """Write the checkpoint in one atomic step, then drop all before it but the last `keep - 1`: once it has been read back and
-    found whole, and not before. What lies beyond it, where a run went on from an earlier one, is no older one to be dropped."""
+def put(
+    folder: Path, taken: Taken, keep: int, warn: Callable[[str], None] = lambda message: None, owner: str = ""
+) -> Path:
+    """Write the checkpoint of the run `owner` in one atomic step, then drop all before it but the last `keep - 1`: once it has
+    been read back and found whole, and not before. What lies beyond it, where a run went on from an earlier one, is no older
+    one to be dropped."""
     path = folder / checkpoint_name(taken.step)
     with atomic(path) as scratch:
         scratch.mkdir()
         hashes = {TENSORS: save_tensors(scratch / TENSORS, taken.tensors)}
         for name, data in taken.files.items():
             (scratch / name).write_bytes(data)
-        write_manifest(scratch, MANIFEST, hashes)
+        write_manifest(scratch, MANIFEST, hashes, owner)
     old = [each for each in list_checkpoints(folder) if each.name <= path.name][:-keep]
     fault = _fault(path) if old else None
     if fault is not None:
@@ -148,12 +151,15 @@ def list_checkpoints(folder: Path) -> list[Path]:
     return sorted(p for p in folder.glob("step-*") if p.is_dir())
 
 
-def load_checkpoint(folder: Path, warn: Callable[[str], None]) -> Checkpoint | None:
-    """The newest checkpoint that is whole; None when there is none yet. Damaged ones are passed over with a warning."""
+def load_checkpoint(folder: Path, warn: Callable[[str], None], owners: Collection[str] = ()) -> Checkpoint | None:
+    """The newest checkpoint that is whole; None when there is none yet. Damaged ones are passed over with a warning. One of
+    a run that is not among the `owners` is refused; an empty one among them is a run that began before checkpoints had any."""
     checkpoints = list_checkpoints(folder)
     for path in reversed(checkpoints):
         fault = _fault(path)
         if fault is None:
+            if owners and manifest_owner(path, MANIFEST) not in owners:
+                raise Damaged(f"{folder.name}/{path.name} in {folder.parent} is of another run: take it out to resume")
             return _load(path)
         warn(f"checkpoint {path.name} is damaged ({fault}); using the one before it")
     if checkpoints:

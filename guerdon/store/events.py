@@ -14,17 +14,19 @@ import copy
 import dataclasses
 import json
 import os
+import stat
 import time
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from guerdon.core.errors import UserError
+from guerdon.core.manifest import Damaged
 from guerdon.store.checksums import line_sum, seal_line
 from guerdon.store.event_types import Ended, Event, Saved, Started, Stopped, Warned, from_json
 from guerdon.store.listeners import Listener, Listeners
-from guerdon.store.whole_files import disk_errors, sync
+from guerdon.store.whole_files import disk_errors, refuse_odd, sync
 
 PROCESS = (Started, Saved, Warned, Stopped, Ended)
 NAMED = 20  # damaged lines that are named
@@ -34,8 +36,11 @@ GAP = 1_000_000  # lines in a row that may be lost: a number beyond is none of o
 class EventLog:
     """Appends events, stamped with this process's attempt, and tells the listeners (progress, loggers)."""
 
-    def __init__(self, path: Path, attempt: int, listeners: Iterable[Listener] = ()) -> None:
-        self.path, self.attempt, self.listeners = path, attempt, Listeners(listeners)
+    def __init__(self, path: Path, attempt: int, listeners: Iterable[Listener] = (), run: str = "") -> None:
+        """`run` is the id of the run, which the first line of each attempt says."""
+        self.path, self.attempt, self.listeners, self.run = path, attempt, Listeners(listeners), run
+        self.is_named = False  # whether a line of this attempt says the run
+        refuse_odd(path)
         with disk_errors(path):
             self.file = open(path, "ab", buffering=0)  # noqa: SIM115 - open as long as the run
         before = read_log(path)
@@ -45,7 +50,8 @@ class EventLog:
 
     def emit(self, event: Event) -> None:
         event = dataclasses.replace(event, attempt=self.attempt, time=time.time())
-        line = self.lead + seal_line({**event.to_json(), "line": self.lines + 1}) + b"\n"
+        own = {"run": self.run} if self.run and not self.is_named else {}
+        line = self.lead + seal_line({**event.to_json(), **own, "line": self.lines + 1}) + b"\n"
         with disk_errors(self.path):
             if self.torn:
                 os.truncate(self.path, self.size)
@@ -53,7 +59,7 @@ class EventLog:
             while written < len(line):
                 self.torn = True  # until all of it is there: a full disk may take half a line
                 written += self.file.write(line[written:]) or 0
-        self.torn, self.lead = False, b""
+        self.torn, self.lead, self.is_named = False, b"", True
         self.lines, self.size = self.lines + 1, self.size + len(line)
         for why in self.listeners.tell(event):
             self.emit(Warned(event.step, message=why))
@@ -73,13 +79,15 @@ class EventLog:
 @dataclass(frozen=True)
 class Log:
     """A file of events as it was read: the whole ones in order, the numbers of damaged lines, how many lines were written in
-    all, up to which byte they reach and whether the last has its end."""
+    all, up to which byte they reach and whether the last has its end; and the ids of the runs that say they wrote in it, by
+    attempt."""
 
     events: list[Event]
     damaged: tuple[int, ...] = ()
     lines: int = 0
     size: int = 0
     ends: bool = True
+    runs: Mapping[int, str] = field(default_factory=dict)
 
     @property
     def damage(self) -> str:
@@ -117,8 +125,10 @@ class LogReader:
     def read(self) -> Log:
         """All that the file holds now."""
         try:
-            with open(self.path, "rb") as file:
+            with open(self.path, "rb", opener=_at_once) as file:
                 now = os.fstat(file.fileno())
+                if not stat.S_ISREG(now.st_mode):
+                    raise Damaged(f"{self.path} is not a regular file: put the events of the run back")
                 if now.st_ino != self.inode or now.st_size < self.size:
                     self._begin(now.st_ino)
                 file.seek(self.size)
@@ -134,7 +144,7 @@ class LogReader:
         if _row(tail)[0] is None:
             return self._log(self.size, ends=True)
         with_tail = copy.copy(self)  # it is whole, though it has lost its end, or has not got it yet
-        with_tail.events, with_tail.damaged = list(self.events), list(self.damaged)
+        with_tail.events, with_tail.damaged, with_tail.runs = list(self.events), list(self.damaged), dict(self.runs)
         with_tail._take(tail)
         return with_tail._log(self.size + len(tail), ends=False)
 
@@ -142,6 +152,7 @@ class LogReader:
         self.inode, self.size = inode, 0
         self.events: list[Event] = []
         self.damaged: list[int] = []
+        self.runs: dict[int, str] = {}
         self.last = self.waiting = 0  # the number of the last whole line, and how many broken ones stand after it
         self.is_old = True
 
@@ -158,12 +169,26 @@ class LogReader:
             self.damaged.append(number)
             return
         self.events.append(from_json(row))
+        if isinstance(row.get("run"), str):
+            self.runs[self.events[-1].attempt] = row["run"]
         self.last, self.waiting = number, 0
 
     def _log(self, size: int, ends: bool) -> Log:
         is_old = self.is_old and self.events
         damaged = [] if is_old else range(self.last + 1, self.last + self.waiting + 1)
-        return Log(list(self.events), tuple(sorted({*self.damaged, *damaged})), self.last + self.waiting, size, ends)
+        return Log(
+            list(self.events),
+            tuple(sorted({*self.damaged, *damaged})),
+            self.last + self.waiting,
+            size,
+            ends,
+            dict(self.runs),
+        )
+
+
+def _at_once(path: str, flags: int) -> int:
+    """Open it; for a pipe that nobody writes to, nobody waits."""
+    return os.open(path, flags | os.O_NONBLOCK)
 
 
 def _row(line: bytes) -> tuple[dict[str, Any] | None, int | None]:

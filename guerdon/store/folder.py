@@ -21,7 +21,7 @@ from guerdon.core.errors import UserError
 from guerdon.core.manifest import Damaged
 from guerdon.store.checksums import KEY, is_whole, sealed
 from guerdon.store.run_config import check_fields, read_small
-from guerdon.store.whole_files import absolute, disk_errors, remove, sweep, write_json
+from guerdon.store.whole_files import absolute, disk_errors, refuse_odd, remove, sweep, write_json
 
 # of run folders; those of 1, which guerdon 0.1 wrote, are read and not gone on with. Checksums came within 2: who does not know
 # them passes over a key in run.json and two in a line of events, and what was written without them is read as before
@@ -108,6 +108,10 @@ class RunFolder:
         check_fields(config, self.named)
         return {k: v for k, v in config.items() if k != KEY}
 
+    def run_id(self) -> str:
+        """What tells this run from every other; empty of one from before runs had ids."""
+        return str(self.read_config().get("id") or "")
+
     def create(self, config: dict[str, Any]) -> None:
         """Start a run here."""
         with self.claim():
@@ -153,6 +157,7 @@ class RunFolder:
             return
         with disk_errors(self.path):
             self.path.mkdir(parents=True, exist_ok=True)
+            refuse_odd(self.path / LOCK)
             held = open(self.path / LOCK, "ab")  # noqa: SIM115 - closed by the `with` below
         with held:  # what breaks inside is not about this file
             try:

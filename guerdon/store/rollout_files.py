@@ -27,7 +27,7 @@ from guerdon.core.batch import Batch, Count, Pairs
 from guerdon.core.column import Column
 from guerdon.core.episode import End, Episode, Segment
 from guerdon.core.errors import UserError, require_extra
-from guerdon.core.manifest import Damaged
+from guerdon.core.manifest import Damaged, read_regular
 from guerdon.core.pack import pack
 from guerdon.core.task import Ask, Prefix, Sampling, Task
 from guerdon.store.rollout_columns import file_columns
@@ -48,14 +48,14 @@ def _arrow() -> Any:
     return pyarrow
 
 
-def write_batch(path: Path, batch: Batch, step: int | None = None) -> None:
-    """The file says which `step` of a run it is of, where it is of one."""
-    data = batch_bytes(batch, step)
+def write_batch(path: Path, batch: Batch, step: int | None = None, run: str = "") -> None:
+    """The file says which `step` of which `run` it is of, where it is of one."""
+    data = batch_bytes(batch, step, run)
     with atomic(path) as scratch:
         scratch.write_bytes(data)
 
 
-def batch_bytes(batch: Batch, step: int | None = None) -> bytes:
+def batch_bytes(batch: Batch, step: int | None = None, run: str = "") -> bytes:
     """What such a file holds."""
     pa = _arrow()
     batch = batch.to("cpu")
@@ -63,6 +63,7 @@ def batch_bytes(batch: Batch, step: int | None = None) -> bytes:
     meta = {
         "format": FORMAT,
         "step": step,
+        "run": run,
         "count": dataclasses.asdict(batch.count),
         "columns": [[n, c.level, str(c.value.dtype), list(c.value.shape[1:])] for n, c in batch.cols.items()],
         "actions": [str(batch.action.dtype), list(batch.action.shape[1:])],
@@ -88,14 +89,14 @@ def _sum(data: bytes, at: int) -> bytes:
     return f"{checksum:08x}".encode()
 
 
-def read_table(path: str | Path, step: int | None = None) -> tuple[Any, dict[str, Any]]:
+def read_table(path: str | Path, step: int | None = None, run: str | None = None) -> tuple[Any, dict[str, Any]]:
     """A file's rows as a pyarrow table, and what it says of the batch as a whole. A damaged one is refused by name, and so is
-    that of another `step` than it is asked for; files from before they said it are believed."""
+    that of another `step` or `run` than it is asked for; files from before they said it are believed."""
     pa = _arrow()
     try:
-        data = Path(path).read_bytes()
+        data = read_regular(Path(path))
     except OSError as error:
-        raise UserError(f"{path} is not a rollout file: {error.strerror}") from error
+        raise UserError(f"{path} is not a rollout file: {error.strerror or error}") from error
     at = data.rfind(SUM.encode()) + len(SUM)
     if at >= len(SUM) and data[at : at + len(NO_SUM)] != _sum(data, at):
         raise Damaged(f"{path} is damaged: it does not match its checksum")
@@ -107,14 +108,16 @@ def read_table(path: str | Path, step: int | None = None) -> tuple[Any, dict[str
     if not isinstance(meta, dict) or meta.get("format") not in range(OLDEST, FORMAT + 1):
         written_as = meta.get("format") if isinstance(meta, dict) else meta
         raise UserError(f"{path} was written by another version of guerdon (format {written_as})")
+    if run and meta.get("run") not in (None, "", run):
+        raise Damaged(f"{path} is of another run: put the file of this run back")
     if step is not None and meta.get("step") not in (None, step):
         raise Damaged(f"{path} has changed: it holds step {meta['step']}")
     return table, meta
 
 
-def read_batch(path: str | Path, step: int | None = None) -> Batch:
-    """The batch a file holds; of that `step`, or it is refused."""
-    table, meta = read_table(path, step)
+def read_batch(path: str | Path, step: int | None = None, run: str | None = None) -> Batch:
+    """The batch a file holds; of that `step` of that `run`, or it is refused."""
+    table, meta = read_table(path, step, run)
     try:
         return _rebuilt(table.to_pylist(), meta)
     except (LookupError, TypeError, ValueError, AttributeError, OverflowError, RuntimeError, AssertionError) as error:

@@ -12,8 +12,9 @@ from typing import Any, TypeVar
 from guerdon.core.batch import Batch
 from guerdon.core.errors import UserError
 from guerdon.core.exam_result import ExamResult
-from guerdon.core.manifest import Damaged
+from guerdon.core.manifest import Damaged, read_regular
 from guerdon.store import run_page
+from guerdon.store.belonging import missing, stranger
 from guerdon.store.checksums import crc
 from guerdon.store.event_types import Alarmed, Ended, Evaluated, Event, ScoresMissing, StepDone, Stopped, Warned
 from guerdon.store.events import Log, latest, read_log
@@ -88,11 +89,14 @@ class Run:
 
     @property
     def damage(self) -> list[str]:
-        """What of the events is not as it was written, a line each: damaged lines; of a run that ended, steps without an event
+        """What of the run is not as it was written, a line each: damaged lines of events, events of another run, events or
+        rollouts that are gone; of a run that ended, steps without an event
         and a last evaluation that is not there; of a study, what its runs have. run.json is checked when a run is opened,
         rollouts and checkpoints when they are read."""
         log = self.log()
         faults = [log.damage] if log.damage else []
+        faults += filter(None, [stranger(self.folder, self.config, log)])
+        faults += missing(self.folder, self.config, log)
         ends = [e for e in log.events if isinstance(e, Ended)]
         if ends and self.config.get("kind") == "recipe":
             last = ends[-1].step
@@ -117,7 +121,7 @@ class Run:
         """What the body of a study that ended returned: a dict, or None where it was none. The last event vouches for it."""
         path = self.folder.result
         try:
-            data = path.read_bytes()
+            data = read_regular(path)
             result = json.loads(data)
         except (OSError, ValueError, RecursionError) as error:
             raise Damaged(f"{self.folder.shown(path)} cannot be read, and with it what the study found") from error
@@ -237,7 +241,7 @@ class Run:
             kept = self.rollout_steps
             has = f"it has {kept[0]} to {kept[-1]}" if kept else "it has none"
             raise UserError(f"{self.folder.named} holds no rollouts of step {step}: {has}")
-        return read_batch(path, step)
+        return read_batch(path, step, self.config.get("id"))
 
     def batches(self) -> Iterator[tuple[int, Batch]]:
         for step in self.rollout_steps:
@@ -250,5 +254,5 @@ class Run:
         ones last (`store/rollout_table.py` says what they hold)."""
         import pyarrow as pa
 
-        tables = [tidy(*read_table(self.folder.rollouts(s), s), s) for s in self.rollout_steps]
+        tables = [tidy(*read_table(self.folder.rollouts(s), s, self.config.get("id")), s) for s in self.rollout_steps]
         return in_order(pa.concat_tables(tables, promote_options="permissive")) if tables else pa.table({})

@@ -26,9 +26,20 @@ def disk_errors(what: Path) -> Iterator[None]:
     except OSError as error:
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
             raise RunStopped(
-                f"disk full while writing {what}: free some space, then resume; nothing is lost"
+                f"disk full while writing {what}: free some space, then {_go_on(what)}; nothing is lost"
             ) from error
         raise RunStopped(f"cannot write {what}: {error.strerror or error}") from error
+
+
+def _go_on(what: Path) -> str:
+    """What is to be done once there is room: a run can be resumed when it has its run.json, and not before."""
+    return "resume" if any((place / "run.json").is_file() for place in [*what.parents][:3]) else "start again"
+
+
+def refuse_odd(path: Path) -> None:
+    """Refuse a pipe, a device or a folder in the place of a file: who opens one may wait for ever."""
+    if path.exists() and not path.is_file():
+        raise UserError(f"{path} is not a regular file: take it away")
 
 
 def sync(path: Path) -> None:

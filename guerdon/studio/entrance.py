@@ -16,6 +16,8 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from guerdon.network.listening import LOCAL, host_name
+from guerdon.network.request_limits import KNOWN, LimitedBody, too_large
 from guerdon.studio.json_answers import refusal
 
 POLICY = "; ".join((
@@ -38,7 +40,9 @@ RULES = {
     "cross-origin-resource-policy": "same-origin",
     "x-frame-options": "DENY",
 }
-LOCAL = ("127.0.0.1", "localhost", "[::1]")
+BODY = 4 << 20  # bytes of a request: labels, and texts that somebody typed
+SECONDS = 30.0  # in which it must have come
+ADVICE = "send less at a time"
 CLOSED = (
     "<!doctype html><meta charset=utf-8><title>Guerdon studio</title>"
     "<p>This page wants its token: open the address that <code>guerdon view</code> printed, with <code>?token=...</code> at its"
@@ -57,22 +61,30 @@ class Gate:
             await self.inner(scope, receive, send)
             return
 
+        asked = Headers(scope=scope)
+        has_body = "content-length" in asked or "transfer-encoding" in asked
+        body = LimitedBody(receive, BODY, ADVICE, SECONDS)
+
         async def with_rules(message: Message) -> None:
             if message["type"] == "http.response.start":
                 headers = MutableHeaders(scope=message)
                 for name, rule in RULES.items():
                     headers[name] = rule
                 headers.setdefault("cache-control", "no-store")
+                if has_body and not body.whole:
+                    headers["connection"] = "close"  # what may still come is no request
             await send(message)
 
-        answer = self._answer(scope, Headers(scope=scope))
-        await (answer or self.inner)(scope, receive, with_rules)
+        refused = self._answer(scope, asked)
+        if refused is None and (known := scope.get("state", {}).get(KNOWN)):
+            known()
+        await (refused or self.inner)(scope, body, with_rules)
 
     def _answer(self, scope: Scope, headers: Headers) -> Response | None:
         """What is said to who is not let in, or is let in just now; None for whoever may pass."""
         host = headers.get("host", "")
-        if self.local and _name(host) not in LOCAL:
-            return refusal(403, f"this page answers only as {', '.join(LOCAL)}, not as {_name(host)[:80]!r}")
+        if self.local and host_name(host) not in LOCAL:
+            return refusal(403, f"this page answers only as {', '.join(LOCAL)}, not as {host_name(host)[:80]!r}")
         if self.token is not None and not self._is_known(headers):
             return self._at_the_door(scope)
         if scope["method"] not in ("GET", "HEAD"):
@@ -80,6 +92,9 @@ class Gate:
                 return refusal(403, "only the page itself may ask for this")
             if headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
                 return refusal(415, "the body must be JSON: send the header 'Content-Type: application/json'")
+        length = headers.get("content-length", "")
+        if length.isdigit() and int(length[:20]) > BODY:
+            return refusal(413, too_large(BODY, ADVICE))
         return None
 
     def _at_the_door(self, scope: Scope) -> Response:
@@ -116,13 +131,6 @@ def cookie_name(scope: Scope) -> str:
     """One for each port: cookies are shared among those of a machine."""
     server = scope.get("server") or ("", 0)
     return f"{COOKIE}{server[1]}"
-
-
-def _name(host: str) -> str:
-    """A host without its port."""
-    return (
-        host[: host.index("]") + 1].lower() if host.startswith("[") and "]" in host else host.partition(":")[0].lower()
-    )
 
 
 def _is_own(headers: Headers, host: str) -> bool:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 import guerdon as gd
-from guerdon.core.call_formats import CALL_FORMATS, ToolCall, ToolTurn, calls_in
+from guerdon.core.call_formats import CALL_FORMATS, MOST, CallFormat, ToolCall, ToolTurn, calls_in
 from guerdon.models.chat import Format
 
 TOOLS = [gd.tool(gd.envs.calculator).schema]
@@ -92,3 +94,15 @@ def test_a_template_tells_the_format(template, name):
 
     assert Chat.calls.fget(type("", (), {"format": Format(template)})()) == name
     assert gd.models.load("sprig").calls == "sprig"
+
+
+@pytest.mark.parametrize("form", [kind() for kind in CallFormat.__subclasses__()], ids=lambda form: form.name)
+def test_a_reply_of_500_calls_is_read_up_to_a_number_of_them(form):
+    """However they are written: behind each other, and in one list."""
+    schema = {"name": "add", "parameters": {"type": "object", "properties": {"text": {"type": "string"}}}}
+    tools = [{"type": "function", "function": schema}]
+    said = form.write(ToolTurn("", tuple(ToolCall("add", {"text": "1"}) for _ in range(500))))
+    assert len(form.read(said, tools).calls) == MOST
+    listed = json.dumps([{"name": "add", "arguments": {"text": "1"}}] * 500)
+    assert len(form.read(f"<tool_call>{listed}</tool_call>", tools).calls) <= MOST
+    assert len(form.read(listed, tools).calls) <= MOST

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import time
 from pathlib import Path
 
 import pyarrow as pa
@@ -20,6 +21,8 @@ from small import small_lm
 from guerdon.core.errors import UserError
 from guerdon.core.task import Task
 from guerdon.data import lines
+from guerdon.data.arrow_rows import table_rows
+from guerdon.data.lines import read_line
 from guerdon.rewards.memory.feedback import human_feedback
 from guerdon.tasks.files import rows
 
@@ -276,4 +279,50 @@ def test_ratings_are_read_the_same_way(tmp_path, tried):
     for other in (tmp_path / "pipe", Path("/dev/zero")):
         with pytest.raises(UserError, match="not a plain file"):
             human_feedback(str(other))
+        tried()
+
+
+@pytest.mark.parametrize("wide", ["json", "csv", "parquet", "table"])
+def test_a_name_twice_among_thousands_is_found_at_once(cli, wide, tried):
+    """A line of 40,000 keys, a CSV and tables of thousands of columns, one name of them twice: no comparing of all with all."""
+    names = [f"k{n}" for n in range(40_000)]
+    names[-1] = names[0]
+    began = time.process_time()
+    if wide == "json":
+        text = json.dumps(dict.fromkeys(names[:-1], 1))[:-1] + f', "{names[0]}": 2}}'
+        assert read_line(1, text.encode()).fault == "the key 'k0' stands there twice"
+    elif wide == "csv":
+        Path("my.csv").write_text(",".join(names) + "\n" + ",".join("x" for _ in names) + "\n")
+        refused(cli("train", "grpo", "--data", "my.csv", "--steps", "1", *SMALL), "has the column 'k0' twice")
+    else:
+        names = names if wide == "table" else [names[0], *names[-3_999:]]  # Parquet itself takes long for many columns
+        table = pa.Table.from_arrays([pa.array([1], pa.int8())] * len(names), names=names)
+        if wide == "parquet":
+            pq.write_table(table, "my.parquet")
+            refused(cli("train", "grpo", "--data", "my.parquet", "--steps", "1", *SMALL), "has the column 'k0' twice")
+        else:
+            with pytest.raises(UserError, match="has the column 'k0' twice"):
+                table_rows(table, "a table")
+    assert time.process_time() - began < 15  # 40,000 comparisons of 40,000 names take longer than that
+    tried()
+
+
+def test_values_of_a_parquet_file_that_nobody_has_are_named_with_their_row(cli, tried):
+    """A time zone that is not known, text that is no UTF-8 by itself, in lists, in objects and in a dictionary, a duration of
+    10**11 years."""
+    ends = pa.py_buffer(b"\0\0\0\0\2\0\0\0\4\0\0\0")
+    text = pa.Array.from_buffers(pa.string(), 2, [None, ends, pa.py_buffer(b"ok\xff\xfe")])
+    prompts = ["a", "b"]
+    odd = {
+        "'when' has a time zone that is not known": (prompts, pa.array([1, 2], pa.timestamp("us", tz="Mars/Olympus"))),
+        "'when' cannot be read": (prompts, pa.array([1, 2**62], pa.duration("s"))),
+        "'when' is not UTF-8: byte 0xff": (prompts, text),
+        "'prompt' is not UTF-8: byte 0xff": (text, prompts),
+        "'when' is not UTF-8": (prompts, pa.ListArray.from_arrays(pa.array([0, 1, 2], pa.int32()), text)),
+        "'when' is not": (prompts, pa.StructArray.from_arrays([text], ["x"])),
+        "'when' is": (prompts, text.dictionary_encode()),
+    }
+    for says, columns in odd.items():
+        pq.write_table(pa.table({"prompt": columns[0], "answer": ["1", "2"], "when": columns[1]}), "my.parquet")
+        refused(cli("train", "grpo", "--data", "my.parquet", "--steps", "1", *SMALL), "my.parquet, row ", says)
         tried()

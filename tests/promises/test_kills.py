@@ -38,6 +38,7 @@ from guerdon.rewards.formula.scores import Outcome
 from guerdon.store import evidence
 from guerdon.store.event_types import Saved
 from guerdon.store.events import PROCESS, latest, read_events
+from guerdon.store.rollout_files import batch_bytes, read_batch
 from guerdon.store.run import Run
 
 RECIPES = """
@@ -104,18 +105,25 @@ def told(run: Run) -> list[Any]:
     return [{k: v for k, v in e.items() if k not in ("time", "attempt", "seconds", "spent")} for e in kept]
 
 
-def contents(folder: Path, user: Path | None = None) -> dict[str, str]:
-    """A hash of every file, wherever the folder of the user's lies that it names."""
+def contents(folder: Path, own: bytes = b"") -> dict[str, str]:
+    """A hash of every file without what is its `own`: the folder of the user's that it names, or the id of its run."""
     files = {str(p.relative_to(folder)): p.read_bytes() for p in sorted(folder.rglob("*")) if p.is_file()}
-    here = b"" if user is None else bytes(user)
-    return {name: hashlib.sha256(data.replace(here, b"") if here else data).hexdigest() for name, data in files.items()}
+    return {name: hashlib.sha256(data.replace(own, b"") if own else data).hexdigest() for name, data in files.items()}
+
+
+def rollouts(folder: Path) -> dict[str, str]:
+    """A hash of every stored batch, whichever run it says it is of."""
+    files = sorted((folder / "rollouts").glob("*"))
+    return {path.name: hashlib.sha256(batch_bytes(read_batch(path))).hexdigest() for path in files}
 
 
 def trained(folder: Path) -> dict[str, str]:
     """A hash of every file of the trained models, which their checksums vouch for."""
     for sums in folder.glob(f"models/*/{MODEL_SUMS}"):
         assert manifest_fault(sums.parent, MODEL_SUMS) is None
-    return {n: hash for n, hash in contents(folder / "models", folder.parent).items() if not n.endswith(MODEL_SUMS)}
+    return {
+        n: hash for n, hash in contents(folder / "models", bytes(folder.parent)).items() if not n.endswith(MODEL_SUMS)
+    }
 
 
 def outcome(folder: Path) -> dict[str, Any]:
@@ -128,9 +136,11 @@ def outcome(folder: Path) -> dict[str, Any]:
         "events": told(run),
         "saved": {e.path: e.weights for e in run.events(Saved)},
         "evaluations": run.evaluations,
-        "rollouts": contents(folder / "rollouts"),
+        "rollouts": rollouts(folder),
         "models": trained(folder),
-        "checkpoint": contents(max((folder / "checkpoints").glob("step-*"), default=folder / "none")),
+        "checkpoint": contents(
+            max((folder / "checkpoints").glob("step-*"), default=folder / "none"), run.folder.run_id().encode()
+        ),
         "result": (folder / "result.json").read_text() if (folder / "result.json").exists() else None,
         "inner": {p.parent.name: outcome(p.parent) for p in sorted(folder.glob("inner/*/run.json"))},
         "remembered": {p.name: p.read_text() for p in sorted(folder.glob("inner/*.json"))},

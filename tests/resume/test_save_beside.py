@@ -21,7 +21,7 @@ import guerdon as gd
 from guerdon.core import tensor_hashes
 from guerdon.core.errors import Notice, RunStopped, UserError
 from guerdon.core.learn import Learn
-from guerdon.core.manifest import file_hash
+from guerdon.core.manifest import OWNER, file_hash
 from guerdon.core.model import weights_hash
 from guerdon.loop import save_beside
 from guerdon.models import huggingface, model_loading, text
@@ -30,6 +30,7 @@ from guerdon.store import checkpoint as checkpoints
 from guerdon.store.checkpoint import list_checkpoints, save_tensors, take
 from guerdon.store.event_types import Saved, StepDone, Stopped
 from guerdon.store.events import read_events
+from guerdon.store.folder import RunFolder
 
 WAIT = 120.0  # seconds until a test that hangs is taken to fail
 EVERY = gd.Options(save_every=1, eval_tasks=0)
@@ -99,9 +100,11 @@ def test_what_is_written_is_the_run_as_it_was(tmp_path, monkeypatch, whole):
         train(tmp_path / "slow")
     assert len(names(whole.path)) == 3
     for name in names(whole.path):
-        for file in (checkpoints.TENSORS, checkpoints.STATE, checkpoints.MANIFEST):
-            ours, theirs = (run / "checkpoints" / name / file for run in (whole.path, tmp_path / "slow"))
-            assert ours.read_bytes() == theirs.read_bytes()
+        ours, theirs = (run / "checkpoints" / name for run in (whole.path, tmp_path / "slow"))
+        for file in (checkpoints.TENSORS, checkpoints.STATE):
+            assert (ours / file).read_bytes() == (theirs / file).read_bytes()
+        said = [json.loads((each / checkpoints.MANIFEST).read_text()) for each in (ours, theirs)]
+        assert said[0].pop(OWNER) != said[1].pop(OWNER) and said[0] == said[1]
 
 
 def _released(tell, learned):
@@ -303,7 +306,7 @@ def test_a_checkpoint_over_other_weights_is_refused(tmp_path):
     said = json.loads(state.read_text())
     said["state"]["bases"]["policy"] = "0" * 16
     state.write_text(json.dumps(said))
-    checkpoints.write_manifest(state.parent, checkpoints.MANIFEST)
+    checkpoints.write_manifest(state.parent, checkpoints.MANIFEST, owner=RunFolder(out).run_id())
     with pytest.raises(UserError, match="'policy' is not the model that this run trains an adapter of"):
         gd.train(recipe(tmp_path / "lm"), resume=out)
 

@@ -90,6 +90,7 @@ def test_keys_of_one_hash_are_refused_before_they_take_hours():
 
 
 REFUSED = """
+inotify_init1 inotify_add_watch flock mincore sendmsg sendmmsg setsockopt socketpair
 ptrace mount unshare setns bpf keyctl perf_event_open io_uring_setup userfaultfd socket connect bind memfd_create execveat
 process_vm_writev pidfd_getfd pidfd_open init_module chroot setuid capset seccomp splice open_by_handle_at shmget mq_open
 """
@@ -139,22 +140,35 @@ def test_the_filter_of_each_machine(machine, monkeypatch):
     for name in REFUSED.split():
         assert call(strict, name) == call(wide, name) == NOTIFY, name
     free = {name for name in seccomp_filter._ALLOWED.split() if name in table}
-    assert {name for name in table if call(strict, name) == ALLOW} == free | {
-        "prlimit64",
-        "fcntl",
-        "sched_setaffinity",
-    }  # of oneself
+    of_oneself = {"prlimit64", "sched_setaffinity"}
+    some = {"fcntl", "mmap", "epoll_ctl", "madvise", "close_range"}
+    assert {name for name in table if call(strict, name) == ALLOW} == free | of_oneself | some
     assert call(strict, "clone3") == call(wide, "clone3") == ENOSYS
+    for name in seccomp_filter._PRETENDED:
+        assert call(strict, name) == call(wide, name) == 0x50000, name
     thread, process, namespace = 0x10F00, 17, 0x10000000
+    own_files = thread & ~0x400
+    assert call(strict, "clone", own_files) == NOTIFY and call(wide, "clone", own_files) == 0x50001
+    assert call(wide, "clone", thread) == NOTIFY
+    assert [call(strict, "close_range", 0, 9, flags) for flags in (0, 2, 4, 6)] == [ALLOW, NOTIFY, ALLOW, NOTIFY]
+    assert [call(strict, "mmap", 0, 0, 3, flags) for flags in (0x22, 0x40022)] == [ALLOW, NOTIFY]
+    assert [call(strict, "madvise", 0, 0, advice) for advice in (4, 8, 12, 14, 21)] == [
+        *(ALLOW, ALLOW),
+        *(NOTIFY, ALLOW, NOTIFY),
+    ]
+    assert [call(strict, "epoll_ctl", 3, operation) for operation in (1, 2, 3)] == [NOTIFY, ALLOW, ALLOW]
+    assert [call(strict, "fcntl", 3, lock) for lock in (5, 6, 7, 36, 37, 38)] == [
+        *(ALLOW, NOTIFY, NOTIFY),
+        *(ALLOW, NOTIFY, NOTIFY),
+    ]
+    assert [call(strict, "prctl", *given) for given in ((4, 0), (4, 1), (15, 0), (22, 2), (38, 1))] == [
+        *(ALLOW, NOTIFY, ALLOW),
+        *(NOTIFY, NOTIFY),
+    ]
+    assert call(wide, "prctl", 4, 0) == NOTIFY
     assert [call(strict, "clone", flags) for flags in (thread, process, thread | namespace)] == [ALLOW, NOTIFY, NOTIFY]
     assert [call(wide, "clone", flags) for flags in (process, process | namespace)] == [NOTIFY, 0x50001]
     assert [call(strict, "kill", pid) for pid in (7, 1, 0, 2**32 - 1)] == [ALLOW, NOTIFY, NOTIFY, NOTIFY]
-    assert [call(strict, "socketpair", *kind) for kind in ((1, 1), (1, 0x80801), (1, 2), (2, 1))] == [
-        ALLOW,
-        ALLOW,
-        NOTIFY,
-        NOTIFY,
-    ]
     assert [call(strict, "fcntl", 3, command) for command in (3, 4, 8, 1031)] == [ALLOW, ALLOW, NOTIFY, NOTIFY]
     assert call(strict, "execve") == NOTIFY and call(wide, "execve") == ALLOW
     assert verdict(strict, table["read"], AUDIT_ARCH["x86_64" if machine == "aarch64" else "aarch64"]) == KILL

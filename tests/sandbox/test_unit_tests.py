@@ -51,6 +51,69 @@ VERDICTS = [  # a program, its tests, what comes of it, and a part of the line t
     ("def f():\n while True: pass", "assert f()", Cause.CPU, "processor time"),
     ("class f:\n def __init__(self): self.x = 2", "assert f().x == 2", Cause.RAISED, "the program's class f"),
     ("def f(g): return g(1)", "assert f(lambda x: x) == 1", Cause.BROKEN, "can not be handed to another process"),
+    ("def twice(f, x): return f(f(x))\ndef inc(x): return x + 1", "assert twice(inc, 1) == 3", Cause.DONE, ""),
+    # Functions that work in place.
+    ("def f(x): x.sort()", "a = [2, 1]\nassert f(a) is None and a == [1, 2]", Cause.DONE, ""),
+    ("def f(x): x.sort()", "a = [2, 1]\nassert f(a) is None\nassert a == [1, 2]", Cause.DONE, ""),
+    ("def f(x): x.sort()", "a = [2, 1]\nassert (f(a), a)[1] == [1, 2]", Cause.DONE, ""),
+    ("def f(x): x.sort(); return x", "a = [2, 1]\nassert f(a) == sorted(a)\nassert a == [1, 2]", Cause.DONE, ""),
+    (
+        "def f(x): x.sort(); return x",
+        "def check(g):\n a = [2, 1]\n b = g(a)\n assert b == sorted(a)\ncheck(f)",
+        Cause.DONE,
+        "",
+    ),
+    ("def pop(x): return x.pop()", "a = [1, 2]\nassert pop(a) == 2\nassert pop(a) == 1\nassert not a", Cause.DONE, ""),
+    ("def pop(x): return x.pop()", "a = [1, 2]\nassert [pop(a), pop(a)] == [2, 1]", Cause.DONE, ""),
+    ("def pop(x): return x.pop()", "a = [1, 2]\nb = pop(a)\nc = pop(a)\nassert (b, c) == (2, 1)", Cause.DONE, ""),
+    (
+        "def f(n):\n n[:] = sorted(set(n)); return len(n)",
+        "n = [1, 1, 2]\nk = f(n)\nassert n[:k] == [1, 2]\nassert k == len(n)",
+        Cause.DONE,
+        "",
+    ),
+    ("def f(d): d['a'] = 1", "d = {}\nfor _ in range(2):\n    f(d)\n    assert d == {'a': 1}", Cause.DONE, ""),
+    (
+        "def f(d): d.add(1); return 1",
+        "d = set()\nif f(d):\n    assert d == {1}\nelse:\n    assert False",
+        Cause.DONE,
+        "",
+    ),
+    ("def f(x): x.sort()", "def g(a):\n 'Say.'\n f(a)\n return a\nassert g([2, 1]) == [1, 2]", Cause.DONE, ""),
+    # Functions that empty what they are held against.
+    *(
+        (f"def f(x):\n x.clear(); return {empty}", tests, Cause.ASSERTION, tests.splitlines()[-1].strip())
+        for empty, tests in (
+            ("[]", "a = [2, 1]\nassert f(a) == sorted(a)"),
+            ("[]", "a = [2, 1]\nassert sorted(a) == f(a) == sorted(a)"),
+            ("[]", "a = [2, 1]\nb = f(a)\nassert b == sorted(a)"),
+            ("[]", "a = [2, 1]\nb: list = f(a)\nassert b == sorted(a)"),
+            ("0", "a = {1, 2}\nassert f(a) == len(a)"),
+            ("{}", "a = {1: 2}\nassert f(a) == dict(a)"),
+            ("[]", "a = [2, 1]\nassert isinstance(f(a), list) and f(a) == sorted(a)"),
+            ("[]", "a = [2, 1]\nassert all(x in f(a) for x in a)"),
+            ("[]", "def same(x, y):\n n = 0\n return x == sorted(y)\na = [2, 1]\nassert same(f(a), a)"),
+            ("[]", "for a in [[2, 1]]:\n    assert f(a) == sorted(a)"),
+        )
+    ),
+    # Who is to blame: never the box, never the tests, for what a program answers.
+    ("import os\nos.write(5, b'\\x04\\0\\0\\0null')", "assert f(1) == 1", Cause.LEFT, "where its answers go"),
+    (
+        "def grow(x): return ['a' * (3 << 20)] * 2\ndef f(x): return 1",
+        "assert f(grow(1) + grow(2)) == 2",
+        Cause.RAISED,
+        "can not be handed",
+    ),
+    (
+        "def deep(x):\n y = []\n for _ in range(60): y = [y]\n return y\ndef f(x): return 1",
+        "assert f([[[[[[deep(1)]]]]]]) == 2",
+        Cause.RAISED,
+        "nested deeper",
+    ),
+    ("def f(x): return 1\ndef limit(): pass", "assert f([limit]) == 2", Cause.RAISED, "can not be handed"),
+    ("def f(x): return '(' * 200_000", "import ast\nassert ast.literal_eval(f(1)) == 1", Cause.RAISED, ""),
+    ("def f(x): return 1", "import ctypes\nassert ctypes.string_at(f(1)) == b''", Cause.CRASHED, "without a verdict"),
+    ("def f(x): return 'a' * 40", "import re\nassert not re.match('(a+)+b', f(1))", Cause.CPU, ""),
     # Forgers.
     ("def f(x): return 0\nprint('passed'); import os; os._exit(0)", "assert f(1)", Cause.LEFT, "before its tests were"),
     ("def f(x): raise SystemExit(0)", "assert f(1) == 2", Cause.LEFT, "f() raised SystemExit"),

@@ -142,6 +142,7 @@ class HalfFull:
 
 
 def test_a_full_disk_tears_one_line_and_no_other(tmp_path):
+    (tmp_path / "run.json").touch()  # what makes a folder one that can be resumed
     path = tmp_path / "events.jsonl"
     log = EventLog(path, 0)
     log.emit(StepDone(0))

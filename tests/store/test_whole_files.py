@@ -72,7 +72,9 @@ def noise(size):
 
 def test_a_full_disk_keeps_the_checkpoints_that_are_there(small_disk):
     save_checkpoint(small_disk / "c", Checkpoint(1, {"w": noise(10_000)}, {"seen": 1}), 3)
-    with pytest.raises(RunStopped, match=r"disk full while writing .*: free some space, then resume; nothing is lost"):
+    with pytest.raises(
+        RunStopped, match=r"disk full while writing .*: free some space, then start again; nothing is lost"
+    ):
         save_checkpoint(small_disk / "c", Checkpoint(2, {"w": noise(100_000)}, {"seen": 2}), 3)
     assert [p.name for p in list_checkpoints(small_disk / "c")] == ["step-00000001"]
     warnings = []

@@ -59,7 +59,18 @@ def test_programs_send_the_token_in_a_header(tmp_path: Path) -> None:
 
 def test_another_name_of_this_machine_is_refused(tmp_path: Path) -> None:
     """A page elsewhere may let its own name point here: its requests come with that name."""
-    for host in ("evil.example", "evil.example:7380", "127.0.0.1.evil.example", "[::1", ""):
+    for host in (
+        "evil.example",
+        "evil.example:7380",
+        "127.0.0.1.evil.example",
+        "[::1",
+        "",
+        "[::1].evil",
+        "[::1].evil:80",
+        "[::1]evil",
+        "localhost:80.evil",
+        "[::1]:80:90",
+    ):
         answer = client(tmp_path).get("/api/about", headers={"Host": host, "Authorization": "Bearer right"})
         assert answer.status_code == 403, host
     for host in ("localhost:1", "[::1]:7380", "127.0.0.1"):

@@ -19,17 +19,16 @@ from collections.abc import Mapping
 from typing import Any
 
 from starlette.datastructures import Headers
-from starlette.exceptions import HTTPException
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from guerdon.bridges.serve.scoring_queue import ScoringQueue
+from guerdon.network.listening import LOCAL, host_name
+from guerdon.network.request_limits import KNOWN, LimitedBody, too_large
 
 OPEN = ("/health", "/docs", "/openapi.json")  # need no token: they say nothing about the reward
 SCORING = ("/score", "/get_reward")
-LOCAL = ("127.0.0.1", "localhost", "[::1]")
 DRAIN_SECONDS = 5.0
-KNOWN = "guerdon.known"  # in a request's state, under our own runner: what is called when the token was right
 
 
 def json_response(status: int, content: Mapping[str, Any], headers: Mapping[str, str] | None = None) -> Response:
@@ -74,7 +73,7 @@ class Admission:
             return None
         if self.queue.closing:
             return error_response(503, "the server is stopping", Retry_After="5", Connection="close")
-        if self.token is None and (host := _host(headers.get("host", ""))) not in LOCAL:
+        if self.token is None and (host := host_name(headers.get("host", ""))) not in LOCAL:
             return error_response(
                 403, f"this server has no token and answers only as {', '.join(LOCAL)}, not as {host!r}"
             )
@@ -91,7 +90,7 @@ class Admission:
             return error_response(415, "the body must be JSON: send the header 'Content-Type: application/json'")
         length = headers.get("content-length", "")
         if length.isdigit() and int(length) > limits.body:
-            return error_response(413, _too_large(limits.body))
+            return error_response(413, too_large(limits.body, "send fewer samples at a time"))
         if self.queue.full:
             after = self.queue.retry_after
             error = f"{len(self.queue.under_way)} requests are under way, which is all there is room for: retry in {after} s"
@@ -100,7 +99,7 @@ class Admission:
 
     async def _limited(self, scope: Scope, receive: Receive, sender: _Sender) -> None:
         """The request itself, within its time."""
-        body = _Body(receive, self.queue.limits.body)
+        body = LimitedBody(receive, self.queue.limits.body, "send fewer samples at a time")
         try:
             async with asyncio.timeout(self.queue.limits.timeout) as limit:
                 self.queue.under_way.add(limit)
@@ -113,7 +112,7 @@ class Admission:
                 raise
             await self._late(body)(scope, receive, sender)
 
-    def _late(self, body: _Body) -> Response:
+    def _late(self, body: LimitedBody) -> Response:
         if self.queue.closing:
             return error_response(503, "the server is stopping and could not wait for these scores", Connection="close")
         seconds = f"{self.queue.limits.timeout:g} s"
@@ -147,31 +146,6 @@ class _Sender:
         if message["type"] == "http.response.start":
             self.status = message["status"]
         await self.send(message)
-
-
-class _Body:
-    """`receive`, up to so many bytes: a length is only a promise, and a body in chunks has none."""
-
-    def __init__(self, receive: Receive, most: int) -> None:
-        self.receive, self.most, self.left, self.whole = receive, most, most, False
-
-    async def __call__(self) -> Message:
-        message = await self.receive()
-        self.left -= len(message.get("body", b""))
-        self.whole = not message.get("more_body", False)
-        if self.left < 0:
-            raise HTTPException(413, _too_large(self.most))
-        return message
-
-
-def _too_large(most: int) -> str:
-    return f"the request is larger than {most:,} bytes: send fewer samples at a time"
-
-
-def _host(header: str) -> str:
-    """The host of a `Host` header, without its port."""
-    name, colon, port = header.lower().rpartition(":")
-    return name if colon and port.isdigit() else header.lower()
 
 
 def _has(header: str, token: str) -> bool:

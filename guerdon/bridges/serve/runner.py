@@ -7,20 +7,16 @@ Left out: TLS (put a proxy in front), several processes.
 
 from __future__ import annotations
 
-import asyncio
-import contextlib
 import dataclasses
 import os
-import resource
 import signal
 import socket
 import sys
 import threading
 import time
 from collections.abc import Callable
-from functools import partial
 from types import FrameType
-from typing import Any, cast
+from typing import Any
 
 from guerdon.core.errors import UserError, require_extra
 
@@ -30,15 +26,12 @@ try:
 except ModuleNotFoundError as error:
     raise require_extra(error.name or "uvicorn", "serve") from error
 from guerdon.bridges.serve.app import make_app
-from guerdon.bridges.serve.connections import Connection, ConnectionTable
 from guerdon.bridges.serve.logs import rate_limited_log
 from guerdon.bridges.serve.scoring_queue import THREADS, ScoringQueue
 from guerdon.bridges.serve.serve_limits import ServeLimits
+from guerdon.network.connections import TAKEN, ConnectionTable, places_for
 from guerdon.network.listening import WAITING, is_loopback, listening, url_of
 from guerdon.rewards.formula.reward import Reward, as_reward
-
-TAKEN = 32  # connections that are taken up at a time: asyncio opens a file for each before it tells of the first
-RESERVED = 256  # open files that are not connections: workers, libraries, those just taken up
 
 
 def serve(
@@ -58,13 +51,13 @@ def serve(
         raise UserError(f"{host} can be reached from other machines: a server without a token must stay on 127.0.0.1")
     formula = as_reward(reward)
     limits = limits or ServeLimits()
-    limits = dataclasses.replace(limits, connections=_places_for(limits.connections))
+    limits = dataclasses.replace(limits, connections=places_for(limits.connections))
     app = make_app(formula, token=token, limits=limits, missing=missing, tokenizer=tokenizer)
-    table = ConnectionTable(limits, app.state.queue.metrics)
+    table = ConnectionTable(limits, app.state.queue.metrics.turned_away)
     with listening(host, port) as bound, rate_limited_log():
         config = uvicorn.Config(
             app,
-            http=cast(type[asyncio.Protocol], partial(Connection, table)),
+            http=table.protocol(),
             ws="none",
             backlog=TAKEN,
             log_config=None,
@@ -123,19 +116,3 @@ def _leave() -> None:
             sys.stdout.flush()
             sys.stderr.flush()
             os._exit(0)
-
-
-def _places_for(connections: int) -> int:
-    """How many connections the limit on open files leaves room for, after it was raised as far as it may be."""
-    wanted = connections + RESERVED
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if soft != resource.RLIM_INFINITY and soft < wanted:
-        soft = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
-        with contextlib.suppress(OSError, ValueError):  # some systems allow less than they say
-            resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
-        soft = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
-    if soft == resource.RLIM_INFINITY or soft >= wanted:
-        return connections
-    room = max(1, soft - min(RESERVED, soft // 2))
-    print(f"warning: {soft} files may be open, so {room} connections (ulimit -n raises it)", file=sys.stderr)
-    return room

