@@ -16,7 +16,7 @@ from guerdon import search as search
 from guerdon import select as select
 from guerdon import tasks as tasks
 from guerdon.audits.auditing import audit as audit
-from guerdon.audits.check import check_reward as check_reward
+from guerdon.audits.auditing import check_reward as check_reward
 from guerdon.bridges.remote_reward import remote as remote
 from guerdon.core.batch import Batch as Batch
 from guerdon.core.batch import Pairs as Pairs

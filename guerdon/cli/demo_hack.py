@@ -130,4 +130,4 @@ def _show_audit(output: Output, audited: AuditReport) -> None:
     )
     for finding in audited.severe[:SHOWN]:
         output.say(f"  {finding}")
-        output.say(f"    mend: {finding.mend}")
+        output.say(f"    fix: {finding.fix}")

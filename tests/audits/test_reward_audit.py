@@ -15,7 +15,7 @@ from guerdon.audits.asking import ask
 from guerdon.audits.auditing import audit, the_reward
 from guerdon.audits.kinds import CheckedSample
 from guerdon.audits.probes.worlds import played
-from guerdon.audits.rates import error_rates, rate_of, told_apart, whole_rates
+from guerdon.audits.rates import auc_of, error_rates, rate_of, whole_rates
 from guerdon.audits.report import AuditReport
 from guerdon.core.task import truth_of
 
@@ -56,7 +56,7 @@ def test_a_planted_substring_match_is_named_first(task):
     report = audit(substring, task, problems=8)
     first = report.findings[0]
     assert not report.ok and first.name == "substring match" and first.severity == "severe"
-    assert len(first.examples) == 3 and "compare it whole" in first.mend
+    assert len(first.examples) == 3 and "compare it whole" in first.fix
     assert all(each.score >= each.gold for each in first.examples)
     assert [f.harm for f in report.severe] == sorted((f.harm for f in report.severe), reverse=True)
 
@@ -83,16 +83,18 @@ def test_nor_in_a_sandbox(task):
     [
         (lambda completion, answer: float(str(completion).strip().endswith(answer)), "the last characters count"),
         pytest.param(
-            lambda completion, answer: float(len(completion) > 150), "right is not paid", marks=pytest.mark.slow
+            lambda completion, answer: float(len(completion) > 150),
+            "right answers are not paid",
+            marks=pytest.mark.slow,
         ),
         (
             lambda completion, answer: min(len(completion), 2000) / 150 + (completion.split()[-1:] == [answer]),
             "length is paid",
         ),
-        (lambda completion, answer: 1.0, "right is not paid"),
+        (lambda completion, answer: 1.0, "right answers are not paid"),
         (
             lambda completion, answer: 1.5 * ("=" in completion) + 0.1 * (completion.split()[-1:] == [answer]),
-            "the truth is a small part of it",
+            "correctness is a small part of it",
         ),
     ],
     ids=["end", "length alone", "length", "constant", "form"],
@@ -118,7 +120,7 @@ def test_calls_that_are_paid_without_end_are_found_in_a_world():
         return 0.2 * sum("call" in turn for turn in turns) + (turns[-1] == f"= {answer}")
 
     report = audit(busy, "calculator/chain:4", problems=4)
-    assert any(f.kinds == ("busy",) and "pay a call at most once" in f.mend for f in report.severe)
+    assert any(f.kinds == ("busy",) and "pay a call at most once" in f.fix for f in report.severe)
 
 
 def test_episodes_are_really_played_and_judged():
@@ -152,7 +154,7 @@ def test_auc_is_mann_and_whitneys():
     right, wrong = [1.0, 0.7, 0.7], [0.7, 0.1, 0.3, 0.9]
     asked = said(*right, *wrong, kinds="gpp" + "nnee")
     u = stats.mannwhitneyu(right, wrong).statistic
-    assert told_apart(asked)["auc"] == pytest.approx(u / 12)
+    assert auc_of(asked)["auc"] == pytest.approx(u / 12)
 
 
 def test_length_that_moves_scores_is_measured():
@@ -181,16 +183,16 @@ def test_a_models_tries_and_groups_without_signal():
     assert report.tried["tries"] == 6 and report.tried["groups"] == 2 and "flat" in report.tried
 
 
-def test_what_fails_and_what_wavers_is_told():
+def test_a_reward_that_raises_and_one_that_is_not_deterministic():
     @gd.reward(isolate=False)
     def fragile(completion, answer):
         return float(completion.split()[-1] == answer)
 
     report = audit(fragile, "chain:2", problems=4)
-    assert report.severe[0].name == "it breaks" and len(report.failures) > 0
+    assert report.severe[0].name == "it raises" and len(report.failures) > 0
     count = iter(range(10**6))
     wavering = gd.reward(lambda completion, answer: float(answer in completion) + 1e-3 * next(count), isolate=False)
-    assert any(f.name == "it wavers" for f in audit(wavering, "chain:2", problems=4).severe)
+    assert any(f.name == "it is not deterministic" for f in audit(wavering, "chain:2", problems=4).severe)
 
 
 # --- what is taken for a reward -----------------------------------------------------------------------------------------
@@ -250,7 +252,7 @@ def test_a_page_fits_its_terminal(report, width):
     lines = report.page(width).splitlines()
     tabular = [line for line in lines if re.search(r"\d %|\d%|95 % interval", line)]
     assert all(len(line) <= width for line in lines if line not in tabular)
-    assert any("mend:" in line for line in lines)
+    assert any("fix:" in line for line in lines)
 
 
 def test_what_a_completion_says_is_no_markup():

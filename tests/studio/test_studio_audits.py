@@ -173,7 +173,7 @@ def test_any_audit_is_read_or_refused_in_a_line(odd: Any) -> None:
         ('{"reward": "\\ud800', "no JSON"),
         (b"\xff\xfe{", "no JSON"),
         ("[1]", "it is no object"),
-        ('{"format": 2}', "no audit of this version"),
+        ('{"format": 3}', "no audit of this version"),
         ('{"name": "a package"}', "no audit of this version"),
         (f'{{"format": {FORMAT}}}', "it has no reward"),
         (f'{{"format": {FORMAT}, "reward": 3}}', "it has no task"),

@@ -14,9 +14,9 @@ from guerdon.audits.adversary.hacks import AttackReport, Hack, described
 from guerdon.audits.adversary.pressure import Pressed, pressed
 from guerdon.audits.adversary.search import GENERATION, Archive, edited, evolve, seeds
 from guerdon.audits.adversary.victim import BATCH, Victim
-from guerdon.audits.check import pose
 from guerdon.audits.kinds import SAME
 from guerdon.audits.probes.gold import shown_form
+from guerdon.audits.questions import pose
 from guerdon.core.arguments import check_arguments
 from guerdon.core.errors import UserError
 from guerdon.core.seeds import derive

@@ -33,7 +33,7 @@ class HackRule:
     """What some texts have in common, in words, and what mends a reward that pays them."""
 
     name: str
-    mend: str
+    fix: str
     test: Callable[[Traits], bool] = field(repr=False)
 
 
