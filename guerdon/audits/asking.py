@@ -17,8 +17,7 @@ from guerdon.core.seeds import derive
 from guerdon.rewards.asking.function import Leaf, ask_all
 from guerdon.rewards.asking.samples import Samples
 from guerdon.rewards.formula.reward import Reward
-from guerdon.rewards.formula.scores import Outcome, Scores
-from guerdon.rewards.formula.where import Where
+from guerdon.rewards.formula.scores import Outcome, Scores, Where
 from guerdon.rewards.stage.scorer import work_out
 
 TIMED = ("gold", "long")  # kinds of completions whose time is taken apart from the others'

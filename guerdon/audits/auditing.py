@@ -110,12 +110,7 @@ def audit(
     if asked.source is not None:
         tell(asked.source, [])
     if adversary or rl:
-        if asked.source is None:
-            raise UserError("the adversary needs problems: give a task or data")
-        if world_of(asked.source) is not None:
-            raise UserError(
-                f"the adversary writes one answer, and {asked.source.name} is played in turns: leave it out"
-            )
+        asked.check_attackable()
     report = asked.report(False, problems, model, completions, tries, sampling, seed, progress)
     if adversary or rl:
         hunted = attack(asked.formula, asked.source, calls=adversary or CALLS, rl=rl, seed=seed, progress=progress)
@@ -197,6 +192,12 @@ class _Sources:
         given = read_labelled(labels) if labels is not None else []
         name = f"labels in {name_of(labels)}" if source is None else task if isinstance(task, str) else source.name
         return cls(the_reward(reward, source), source, given, name)
+
+    def check_attackable(self) -> None:
+        if self.source is None:
+            raise UserError("the adversary needs problems: give a task or data")
+        if world_of(self.source) is not None:
+            raise UserError(f"the adversary writes one answer, and {self.source.name} is played in turns: leave it out")
 
     def report(
         self,

@@ -24,7 +24,7 @@ from guerdon.envs.simple import single_turn
 from guerdon.losses.imitation import sft
 from guerdon.models import value_head
 from guerdon.models.tables import tabular
-from guerdon.rewards.stage.step_truth import line_labels
+from guerdon.rewards.stage.step_labels import line_labels
 from guerdon.search import beam, chosen_way, headed, log_ratio, lookahead, mcts, played_out, revise, vote
 from guerdon.search.uct import TreePlace
 from guerdon.select.filters import at_least

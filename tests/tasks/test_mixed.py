@@ -12,7 +12,7 @@ import pytest
 
 from guerdon.core.errors import UserError
 from guerdon.core.task import Task, kinds_of
-from guerdon.curricula.laps import APART, Laps
+from guerdon.curricula.plain import APART, Laps
 from guerdon.tasks import load
 from guerdon.tasks.choosing import first
 from guerdon.tasks.files import rows

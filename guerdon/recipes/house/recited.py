@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from guerdon.curricula.rows_to_recite import recitals
-from guerdon.curricula.solutions_to_recite import contrasts
+from guerdon.curricula.demonstrations import contrasts, recitals
 from guerdon.tasks.recited_rows import RecitedRows
 
 
