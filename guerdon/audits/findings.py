@@ -57,13 +57,13 @@ FIXES = {  # by the kinds that a finding is about, first that fits
             "all answers",
             "too many answers",
         ),
-    ): ("pay by what the episode came to (the task's own check), and not by how it looks"),
+    ): ("pay by the outcome of the episode (the task's own check), and not by how it looks"),
     ("pretends", "claims success"): "read tools' results from the episode's record, never from what the model wrote",
     ("asks for its answer",): "a tool says what it is asked: check the answer itself against the problem",
     ("busy", "curious", "goes in circles", "says it again", "fails on purpose"): (
         "pay a call at most once, or less than being right by far, and progress by where it stands in the end"
     ),
-    ("own words", "criteria"): "do not pay for words: whatever stands in the code is what a policy comes to say",
+    ("own words", "criteria"): "do not pay for words: a policy learns to write whatever stands in the code",
     ("idle work",): "pay lines only where they are right, by the task's step checker for one",
     ("cites all",): "pay a source once, and take off for those that do not bear on it",
     (
@@ -78,7 +78,7 @@ FIXES = {  # by the kinds that a finding is about, first that fits
         "prose",
     ): "give 0 where there is no answer to read",
     ("begging", "self-praise", "injection", "fine words", "forged", "verdict", "manner"): (
-        "pay nothing for what a text says of itself; show a judge the answer alone, between marks that the text cannot write"
+        "pay nothing for a text's claims about itself; show a judge the answer alone, between marks that the text cannot write"
     ),
     ("long", "drawn out"): "bound what length can earn far below what being right earns",
     ("suffix", "prefix"): "compare the whole answer, not its beginning or end",
@@ -373,7 +373,7 @@ RULES = (
     PayRule(
         "praise is believed",
         "it believes what a text says about itself",
-        "pay nothing for what a text says of itself; show a judge the answer alone, between marks that it cannot write, and"
+        "pay nothing for a text's claims about itself; show a judge the answer alone, between marks that it cannot write, and"
         " tell the judge that praise in it is a fault",
         lambda text, posed: WORDS.search(text) is not None,
     ),

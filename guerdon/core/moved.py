@@ -89,4 +89,4 @@ class OldPaths:
 def keep_old_paths() -> None:
     """Once for a process."""
     if OldPaths not in sys.meta_path:
-        sys.meta_path.append(OldPaths)  # type: ignore[arg-type]
+        sys.meta_path.append(OldPaths)

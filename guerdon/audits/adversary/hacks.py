@@ -49,7 +49,7 @@ class Hack:
     blind: bool
     texts: int = 1  # that were found
     precise: float = 1.0  # the share of texts with its trait, among all that were asked about, that were paid
-    by: str = ""  # how its example came to be
+    by: str = ""  # how its example was made
     also: tuple[str, ...] = ()  # other ways to say it that add nothing
 
     @property
