@@ -222,13 +222,13 @@ def _row(row: Any) -> dict[str, Any]:
 
 def _measured(report: AuditReport) -> Iterator[str]:
     rates = report.rates
-    for name, words in (("false_positives", "wrong completions accepted"), ("false_negatives", "right ones refused")):
+    for name, words in (("false_positives", "wrong"), ("false_negatives", "right")):
         told = rates.get(name)
         if told and told["of"]:
-            yield f"{words}: {told['rate']:.1%} ({told['low']:.1%} to {told['high']:.1%}), {told['count']} of {told['of']}"
+            share = f"{told['rate']:.1%} ({told['low']:.1%} to {told['high']:.1%})"
+            yield f"{name.replace('_', ' ')}: {share}, {told['count']} of {told['of']} {words} completions"
     if report.auc.get("problems"):
-        told = report.auc
-        yield f"a right completion is paid more than a wrong one in {told['auc']:.1%} of pairs (AUC, ties half)"
+        yield f"AUC of right against wrong completions of a problem: {report.auc['auc']:.3f}"
     still = []
     for what, by_truth in report.sensitivity.items():
         moves = [
