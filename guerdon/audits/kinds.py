@@ -9,6 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from guerdon.core.moved import say_renamed
+
 SHOWN = 60  # characters of a completion in a line
 SAME = 1e-9  # scores closer than this are equal
 KINDS = {  # what a completion is, in words
@@ -187,6 +189,12 @@ class Finding:
     fix: str = ""
     harm: float = 0.0
     examples: list[Example] = field(default_factory=list)
+
+    @property
+    def mend(self) -> str:
+        """The name that `fix` had in 0.2."""
+        say_renamed("Finding.mend", "Finding.fix")
+        return self.fix
 
     @property
     def about(self) -> str:

@@ -79,11 +79,16 @@ class OldPaths:
         now = MOVED.get(module.__name__)
         if now is None:
             return
-        from guerdon.core.errors import Notice
-
-        warnings.warn(f"{module.__name__} is {now} now; the old path goes with the next version", Notice, stacklevel=2)
+        say_renamed(module.__name__, now)
         there = vars(importlib.import_module(now))
         vars(module).update({name: value for name, value in there.items() if not name.startswith("__")})
+
+
+def say_renamed(old: str, now: str) -> None:
+    """The line about an old name, at the line that used it."""
+    from guerdon.core.errors import Notice
+
+    warnings.warn(f"{old} is {now} now; the old name goes with the next version", Notice, stacklevel=3)
 
 
 def keep_old_paths() -> None:

@@ -17,6 +17,7 @@ from guerdon.audits.kinds import CheckedSample
 from guerdon.audits.probes.worlds import played
 from guerdon.audits.rates import auc_of, error_rates, rate_of, whole_rates
 from guerdon.audits.report import AuditReport
+from guerdon.core.errors import Notice
 from guerdon.core.task import truth_of
 
 PLAIN = (
@@ -195,6 +196,30 @@ def test_a_reward_that_raises_and_one_that_is_not_deterministic():
     assert any(f.name == "it is not deterministic" for f in audit(wavering, "chain:2", problems=4).severe)
 
 
+def test_labels_are_part_of_an_audit_and_need_no_task():
+    rows = [{"prompt": "5+7=", "completion": said, "label": said == "12"} for said in ("12", "13", "it is not 12")]
+    strict = gd.reward(lambda completion: float(completion == "12"), isolate=False)
+    loose = gd.reward(lambda completion: float("12" in completion), isolate=False)
+    good, bad = audit(strict, labels=rows), audit(loose, labels=rows)
+    assert good.ok and (good.labelled["agree"], good.labelled["auc"]) == (3, 1.0) and good.kinds == []
+    assert [(f.fault, f.count) for f in bad.severe] == [("label", 1)] and bad.labelled["auc"] == 0.75
+    with pytest.raises(gd.UserError, match="the adversary needs problems"):
+        audit(strict, labels=rows, adversary=10)
+
+
+def rights(report):
+    return {row["kind"] for row in report.kinds if row["right"]}
+
+
+def test_the_check_is_the_quick_form_of_the_audit():
+    quick, full = gd.check_reward(substring, "chain:2", problems=4), audit(substring, "chain:2", problems=4)
+    kinds = {row["kind"]: row for row in full.kinds}
+    assert type(quick) is type(full) and quick.severe[0].name == full.severe[0].name == "substring match"
+    assert len(quick.kinds) < len(kinds) and all(row["count"] <= kinds[row["kind"]]["count"] for row in quick.kinds)
+    assert [row for row in quick.kinds if row["right"]] == [row for row in full.kinds if row["kind"] in rights(quick)]
+    assert quick.partial == quick.sensitivity == {} and full.partial and full.sensitivity
+
+
 # --- what is taken for a reward -----------------------------------------------------------------------------------------
 
 
@@ -240,6 +265,14 @@ def test_a_report_comes_back_as_it_was(report, tmp_path):
     place = report.save(tmp_path / "deep")
     again = AuditReport.load(place)
     assert json.dumps(again.to_dict()) == json.dumps(report.to_dict()) and again.findings[0] == report.findings[0]
+    with pytest.warns(Notice, match=r"Finding\.mend is Finding\.fix now"):
+        assert again.findings[0].mend == report.findings[0].fix
+    told = json.loads((place / "audit.json").read_text())
+    first = told["findings"][0]
+    first["mend"] = first.pop("fix")
+    del first["fault"]
+    (place / "audit.json").write_text(json.dumps({**told, "format": 1}))  # as 0.2 wrote it
+    assert AuditReport.load(place).findings[0].fix == report.findings[0].fix
     (place / "audit.json").write_text("{}")
     with pytest.raises(gd.UserError, match="is no audit of this version"):
         AuditReport.load(place)
