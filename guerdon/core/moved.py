@@ -61,7 +61,7 @@ MOVED = {f"guerdon.{old}": f"guerdon.{now}" for now, many in OLD.items() for old
 GONE = {path.rpartition(".")[0] for path in MOVED}  # packages that may have gone with them
 
 
-class OldPaths:
+class _OldPaths:
     """Finds modules that nobody else does, by the paths that they had."""
 
     @classmethod
@@ -93,5 +93,5 @@ def say_renamed(old: str, now: str) -> None:
 
 def keep_old_paths() -> None:
     """Once for a process."""
-    if OldPaths not in sys.meta_path:
-        sys.meta_path.append(OldPaths)
+    if _OldPaths not in sys.meta_path:
+        sys.meta_path.append(_OldPaths)
