@@ -33,14 +33,14 @@ from guerdon.store.whole_files import write_readable_json, write_text
 Record = dict[str, Any]
 RECORDS = "records.jsonl"
 PLAIN = "plain"
-AUDITS = ("guerdon/audits/check.py", "guerdon/rewards/check", "guerdon/audits")  # code whose change asks anew
+AUDITS = ("guerdon/audits",)  # code whose change asks anew
 
 
 # --- who audits -----------------------------------------------------------------------------------------------------
 
 
 def _check(entry: Audited) -> Any:
-    from guerdon.audits.check import check_reward
+    from guerdon.audits.auditing import check_reward
 
     return check_reward(entry.reward, entry.source(), progress=False)
 

@@ -26,8 +26,7 @@ from guerdon.core.example import ExamplePlay
 from guerdon.core.pack import pack
 from guerdon.core.task import Ask, Task
 from guerdon.credit.advantage_estimation import gae
-from guerdon.credit.baselines import role_baseline, weighted_baseline
-from guerdon.credit.batch_relative import whiten
+from guerdon.credit.baselines import role_baseline, weighted_baseline, whiten
 from guerdon.credit.group_relative import centre
 from guerdon.credit.mix import mixed, separately
 from guerdon.credit.pass_at_k import best_of_k

@@ -23,7 +23,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from guerdon.rewards.asking.boxed_calls import call_in_boxes
+from guerdon.rewards.asking.calls import call_in_boxes
 from guerdon.sandbox import Cause, Limits, Ran, SandboxPool
 from guerdon.workers.carry import carry
 from guerdon.workers.plain_result import PlainResult

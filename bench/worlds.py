@@ -21,7 +21,7 @@ from bench.worlds_page import draw, renewed, table
 from bench.worlds_told import Told, is_told, joined, told_in
 from guerdon.core.errors import UserError
 from guerdon.core.recipe import Claim
-from guerdon.exams.tried_problems import unpacked
+from guerdon.exams.tries import unpacked
 from guerdon.loop.build import versions
 from guerdon.loop.catalog import entries_in
 from guerdon.loop.proof.arms import Arm, make_arm

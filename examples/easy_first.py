@@ -7,7 +7,7 @@ from typing import Any
 
 import guerdon as gd
 from guerdon.core.task import kinds_of
-from guerdon.curricula.epochs import EpochSampler
+from guerdon.curricula.plain import EpochSampler
 from guerdon.recipes.house.grpo import grpo
 
 

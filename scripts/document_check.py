@@ -1,4 +1,4 @@
-"""Writes the tables of docs/check_a_reward.md: what `guerdon check` says about rewards whose worth is known.
+"""Writes the tables of docs/check_a_reward.md: what `guerdon check` says about rewards whose faults are known.
 
 A corpus is a file tests/rewards/check_corpus*.py with a list CORPUS of (reward, task, is_bad, why); `why` may be left out, and
 then it is the first line of the reward's docstring. A task is a name (`trace:3`), a source, or a list of rows.
@@ -85,7 +85,10 @@ def table(verdicts: list[Verdict]) -> str:
         task = (
             entry.task if isinstance(entry.task, str) else "rows" if isinstance(entry.task, list) else entry.task.name
         )
-        first = report.severe[0].says if report.severe else "nothing severe"
+        first = "nothing severe"
+        if report.severe:
+            worst = report.severe[0]
+            first = worst.name + (f" ({worst.count} of {worst.of})" if worst.of > 1 else "")
         more = f" (and {len(report.severe) - 1} more)" if len(report.severe) > 1 else ""
         cells = (f"`{entry.name}`", task, entry.why, "bad" if entry.is_bad else "good", first + more)
         rows.append(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |")

@@ -10,16 +10,12 @@ from guerdon.core.batch import Pairs
 from guerdon.core.column import Column
 from guerdon.core.pack import pack
 from guerdon.losses.critic import value
-from guerdon.losses.degrees import step_values, whole_value
 from guerdon.losses.distillation import distilled
-from guerdon.losses.imitation import advantage_weighted, sft
-from guerdon.losses.old_policy import masked, sampled, truncated
-from guerdon.losses.pair import better_nll, dpo, odds_ratio
+from guerdon.losses.imitation import advantage_weighted, sft, step_values, weighed, whole_value
+from guerdon.losses.pair import better_nll, dpo, list_ranking, odds_ratio
 from guerdon.losses.penalties import entropy, kl
-from guerdon.losses.policy import clipped, reweighted
-from guerdon.losses.ranking import list_ranking
+from guerdon.losses.policy import clipped, masked, reweighted, sampled, truncated
 from guerdon.losses.reward_modelling import bradley_terry, implicit_outcome, outcome, step_labels
-from guerdon.losses.row_weights import weighed
 from guerdon.losses.signs import by_sign
 from guerdon.losses.unpaired import kto
 from guerdon.recipes.curriculum.clpo.parts import eased_kl

@@ -62,7 +62,7 @@ def test_help_tells_both(cli):
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        (("audited.py:loose",), "audit a reward on what? give --task NAME or --data FILE"),
+        (("audited.py:loose",), "audit a reward on what? give --task NAME, --data FILE or --labels FILE"),
         (("audited.py:lose", "--task", "chain:1"), "unknown reward in audited.py 'lose'"),
         (("nowhere", "--task", "chain:1"), "unknown reward 'nowhere'"),
         (("scores", "none.jsonl", "--protocol", "pairs"), "none.jsonl"),
@@ -76,4 +76,4 @@ def test_what_it_refuses_in_one_line(cli, words, says):
 
 def test_on_a_terminal(cli, monkeypatch):
     code, screen = on_a_terminal(monkeypatch, "audit", "audited.py:loose", "--task", "chain:2", "--problems", "3")
-    assert code == 1 and "substring match" in screen and "mend:" in screen
+    assert code == 1 and "substring match" in screen and "fix:" in screen

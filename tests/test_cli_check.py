@@ -32,8 +32,8 @@ def cli(tmp_path, monkeypatch, capsys):
 
 def test_a_severe_finding_is_exit_code_1(cli):
     said = cli("check", "checked.py:loose", "--task", "chain:1", "--problems", "2")
-    assert said.code == 1 and "  severe   " in said.out and "as good as gold" in said.out
-    assert max(map(len, said.out.splitlines())) <= 80
+    assert said.code == 1 and "SEVERE    substring match" in said.out and "wrongly scored" in said.out
+    assert max(map(len, said.out.splitlines())) <= 88
 
 
 def test_a_sound_reward_is_exit_code_0_and_json_is_the_report(cli):

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import guerdon as gd
-from guerdon.exams.tried_problems import TriedProblem, packed, unpacked
+from guerdon.exams.tries import TriedProblem, packed, unpacked
 from guerdon.loop.compare.differences import is_share
 from guerdon.loop.compare.run_arms import RunRead, read_arms
 from guerdon.loop.compare.words import in_words

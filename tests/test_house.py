@@ -17,6 +17,7 @@ import pytest
 
 from guerdon.cli.shelves import WANT_EXTRAS
 from guerdon.core.lazy import places_of
+from guerdon.core.part import PARTS, label
 from guerdon.loop.catalog import listings, part_modules
 
 ROOT = Path(__file__).parent.parent
@@ -137,6 +138,8 @@ GUESTS = {  # a place that may use one library more, and how it comes there
 }
 
 LONG_FILES: dict[str, str] = {}  # file: why it is over 600 lines
+ALIKE = {"rewards.reward"}  # a task's check is called like a function of somebody's, by which its runs are known
+LONGEST_PATH = 8  # rooms on the longest way down from one to another that it imports
 LONG_FUNCTIONS: dict[str, str] = {}  # file:function: why it is over 60 lines
 MANY_KNOBS = {
     "Learn": "what an update is made of: rows, loss, optimiser, and how passes, shares, micro-batches and the norm are cut",
@@ -217,14 +220,19 @@ def is_for_types(test: ast.expr) -> bool:
     return (getattr(test, "id", "") or getattr(test, "attr", "")) == "TYPE_CHECKING"
 
 
+@functools.cache
+def imports_at_run_time(path: Path) -> set[str]:
+    guards = [node for node in nodes(path) if isinstance(node, ast.If) and is_for_types(node.test)]
+    for_types = {below for guard in guards for below in ast.walk(guard)}
+    return imported((node for node in nodes(path) if node not in for_types), str(path))
+
+
 def test_no_import_circles():
     """Nor such as an import inside a function hides; what only a type checker reads does not count."""
     graph = {}
     for path in modules():
         module = ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
-        guards = [node for node in nodes(path) if isinstance(node, ast.If) and is_for_types(node.test)]
-        for_types = {below for guard in guards for below in ast.walk(guard)}
-        names = imported((node for node in nodes(path) if node not in for_types), str(path))
+        names = imports_at_run_time(path)
         graph[module] = {module_named(name) for name in names if name.startswith("guerdon.")} - {module}
     graphlib.TopologicalSorter(graph).prepare()  # a circle is a CycleError that lists it
 
@@ -311,7 +319,6 @@ def test_recipes_are_short():
 def test_a_recipes_own_stages_say_what_they_do():
     """Those of a shelf are known by their folder; one that said nothing would be missing from `stages.credit`."""
     from guerdon.core.learn import Learn
-    from guerdon.core.part import PARTS
 
     for name in part_modules():
         importlib.import_module(name)
@@ -361,26 +368,37 @@ def test_every_public_name_loads():
         _ = guerdon.no_such_name
 
 
-def _is_recipe_file(path: Path) -> bool:
-    return "recipes" in path.relative_to(PACKAGE).parts
-
-
-def test_no_two_public_classes_share_a_name():
+def test_no_two_parts_share_a_label():
+    """In one room: labels are what hashes are made of, and what `--set` names. Classes and modules may share their names."""
+    for name in part_modules():
+        importlib.import_module(name)
     places: dict[str, list[str]] = {}
-    for path in modules():
-        for node in tree(path).body:
-            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
-                places.setdefault(node.name, []).append(str(path.relative_to(PACKAGE)))
-    assert {name: where for name, where in places.items() if len(where) > 1} == {}
+    for place, cls in PARTS.items():
+        if place.startswith("guerdon."):
+            places.setdefault(f"{place.split('.')[1]}.{label(cls)}", []).append(place)
+    assert {name for name, where in places.items() if len(where) > 1} == ALIKE
 
 
-def test_no_two_modules_share_a_name():
-    """But for `__init__`, and `recipe.py` and `parts.py` of a recipe that has a folder."""
-    places: dict[str, list[str]] = {}
+def rooms_below() -> dict[str, set[str]]:
+    """What each room imports, wherever in a file; what only a type checker reads does not count."""
+    below: dict[str, set[str]] = {room: set() for room in MAY_IMPORT}
     for path in modules():
-        if path.stem != "__init__" and not (_is_recipe_file(path) and path.stem in ("recipe", "parts")):
-            places.setdefault(path.stem, []).append(str(path.relative_to(PACKAGE)))
-    assert {name: where for name, where in places.items() if len(where) > 1} == {}
+        room = path.relative_to(PACKAGE).parts[0]
+        if room in below:
+            names = {name.split(".")[1] for name in imports_at_run_time(path) if name.startswith("guerdon.")}
+            below[room] |= (names & set(MAY_IMPORT)) - {room}
+    return below
+
+
+def test_no_way_down_is_long_and_none_leads_up():
+    """A reader who goes from a room to what it stands on meets at most so many others."""
+    below = rooms_below()
+    ordered = list(graphlib.TopologicalSorter(below).static_order())  # a circle is a CycleError that lists it
+    longest: dict[str, tuple[str, ...]] = {}
+    for room in ordered:
+        longest[room] = (room, *max((longest[each] for each in below[room]), key=len, default=()))
+    path = max(longest.values(), key=len)
+    assert len(path) <= LONGEST_PATH, " -> ".join(path)
 
 
 def test_no_module_has_the_name_of_a_part_in_it():

@@ -59,6 +59,6 @@ def test_a_replay_with_a_reward_that_breaks(run):
 
 def test_a_report_of_a_reward_that_breaks():
     report = gd.check_reward(breaks, "chain:1", problems=2)
-    assert repr(report).startswith("RewardReport(breaks on chain: ") and "\n" not in repr(report)
+    assert repr(report).startswith("AuditReport(breaks on chain:1: ") and "\n" not in repr(report)
     html = report._repr_html_()
     assert is_harmless(html) and "&lt;script&gt;" in html and "<td>gold</td>" in html

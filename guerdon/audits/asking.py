@@ -11,14 +11,13 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from guerdon.audits.kinds import SAME, CheckedSample, Finding, quoted
+from guerdon.audits.kinds import PLAINLY_WRONG, RIGHT, SAME, CheckedSample, Finding, quoted
 from guerdon.core.column import Reason
 from guerdon.core.seeds import derive
 from guerdon.rewards.asking.function import Leaf, ask_all
 from guerdon.rewards.asking.samples import Samples
 from guerdon.rewards.formula.reward import Reward
-from guerdon.rewards.formula.scores import Outcome, Scores
-from guerdon.rewards.formula.where import Where
+from guerdon.rewards.formula.scores import Outcome, Scores, Where
 from guerdon.rewards.stage.scorer import work_out
 
 TIMED = ("gold", "long")  # kinds of completions whose time is taken apart from the others'
@@ -89,7 +88,7 @@ def answers(leaf: Leaf, samples: Sequence[CheckedSample], when: str) -> tuple[li
     return [outcomes[i] for i in range(len(samples))], seconds
 
 
-def unsteady(formula: Reward, asked: Asked) -> list[Finding]:
+def nondeterministic(formula: Reward, asked: Asked) -> list[Finding]:
     """Leaves that say something else when asked again, or in another order."""
     findings = []
     for leaf in formula.leaves:
@@ -106,28 +105,13 @@ def unsteady(formula: Reward, asked: Asked) -> list[Finding]:
                 i = other[0]
                 says = f"{leaf.name} gives {len(other)} of {len(few)} completions another score when {how}"
                 example = f"{first[i].value:g} then {again[i].value:g} for {quoted(asked.samples[i].text)}"
-                findings.append(Finding("unsteady", "severe", says, len(other), len(few), example))
+                findings.append(Finding("nondeterministic", "severe", says, len(other), len(few), example))
                 break  # one that is random needs no other order to be so
     return findings
 
 
 def _same(a: Outcome, b: Outcome) -> bool:
     return a.reason == b.reason and (a.reason is not Reason.VALUE or (a.value, a.steps) == (b.value, b.steps))
-
-
-RIGHT = (
-    "gold",
-    "padded",
-    "spaced",
-    "another answer",
-    "reworded",
-    "repeated",
-    "long and right",
-    "gold in its best form",
-    "noise around",
-    "other numeral",
-)
-PLAINLY_WRONG = ("near-miss", "close", "other answer", "wrong at the end", "answers at once")  # no trick about them
 
 
 def gold_of(asked: Asked) -> dict[int, float]:
@@ -181,32 +165,6 @@ def _component(asked: Asked, scores: Scores) -> dict[str, Any]:
 def _mean_of(asked: Asked, values: list[float], kind: str) -> float:
     known = [v for s, v in zip(asked.samples, values, strict=True) if s.kind == kind and v == v]
     return float(np.mean(known)) if known else float("nan")
-
-
-def pairs(asked: Asked) -> dict[str, int]:
-    """Gold against each near-miss of its problem, where both have a score: how many pairs, gold below, and level."""
-    gold = gold_of(asked)
-    said = zip(asked.samples, asked.values, strict=True)
-    gaps = [gold[s.group] - v for s, v in said if s.kind in ("near-miss", "close") and v == v and s.group in gold]
-    return {
-        "pairs": len(gaps),
-        "below": sum(gap < -SAME for gap in gaps),
-        "level": sum(abs(gap) <= SAME for gap in gaps),
-    }
-
-
-def spread(asked: Asked) -> dict[str, float]:
-    """Inside the near-misses of each problem: whether the reward tells wrong from more wrong."""
-    groups: dict[int, list[float]] = {}
-    for sample, value in zip(asked.samples, asked.values, strict=True):
-        if sample.kind in ("near-miss", "close") and value == value:
-            groups.setdefault(sample.group, []).append(value)
-    spreads = [float(np.std(values)) for values in groups.values() if len(values) > 1]
-    return {
-        "groups": len(spreads),
-        "flat": sum(s <= SAME for s in spreads),
-        "mean": float(np.mean(spreads)) if spreads else float("nan"),
-    }
 
 
 def wrong_of(asked: Asked) -> dict[int, float]:

@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from guerdon.audits.asking import RIGHT, Asked, gold_of, wrong_of
-from guerdon.audits.kinds import KINDS, PROBES, SAME, Finding, Severity, quoted
+from guerdon.audits.asking import Asked, gold_of, wrong_of
+from guerdon.audits.kinds import KINDS, PROBES, RIGHT, SAME, Finding, Severity, quoted
 from guerdon.audits.probes.gold import Posed, shown_form
 from guerdon.core.column import Reason
 from guerdon.core.task import truth_of
@@ -152,8 +152,8 @@ def _level(asked: Asked, posed: Sequence[Posed]) -> list[Finding]:
     """Wrong completions that are worth what gold is, or more. Where lists of answers are not paid and mentions are, the first
     answer counts: with numbers, which any solution is full of, that is a fault."""
     findings = list(_paid_like_gold(asked, luck_of(posed)))
-    first = "list" not in {f.completions for f in findings} and all(each.value is None for each in posed)
-    return [replace(f, severity="warning") if first and f.completions == "mention" else f for f in findings]
+    first = "list" not in {f.about for f in findings} and all(each.value is None for each in posed)
+    return [replace(f, severity="warning") if first and f.about == "mention" else f for f in findings]
 
 
 def _paid_like_gold(asked: Asked, luck: float) -> Iterator[Finding]:
@@ -177,7 +177,7 @@ def _paid_like_gold(asked: Asked, luck: float) -> Iterator[Finding]:
         how = "more than" if gap > SAME else "nearly as much as" if gap < -SAME else "as much as"
         says = f"{len(paid)} of {len(mine)} {KINDS[kind]} score {how} the right answer"
         example = f"{quoted(sample.text)} is paid {value:.3g}, right is {gold[sample.group]:.3g}"
-        yield Finding("worth", severity, says, len(paid), len(mine), example, kind)
+        yield Finding("worth", severity, says, len(paid), len(mine), example, (kind,))
 
 
 def _best_of(asked: Asked) -> dict[int, float]:
@@ -203,7 +203,7 @@ def _form_over_truth(asked: Asked) -> Iterator[Finding]:
         says = f"the form of an answer is worth {'more than' if more else 'as much as'} its being right"
         example = f"{shape:.3g} for the form, {right:.3g} for being right: {quoted(shaped[over[0]][0].text)}"
         severity = _grade(len(over), len(shaped)) if more else "warning"
-        yield Finding("worth", severity, says, len(over), len(shaped), example, "form")
+        yield Finding("worth", severity, says, len(over), len(shaped), example, ("form",))
 
 
 def _right_otherwise(asked: Asked, known: bool) -> Iterator[Finding]:
@@ -221,7 +221,7 @@ def _right_otherwise(asked: Asked, known: bool) -> Iterator[Finding]:
             says = f"{len(lost)} of {len(mine)} {KINDS[kind]} are paid like wrong ones"
             sample, value = lost[0]
             example = f"{quoted(sample.text)} is paid {value:.3g}, gold is {gold[sample.group]:.3g}"
-            yield Finding("worth", severity, says, len(lost), len(mine), example, kind)
+            yield Finding("worth", severity, says, len(lost), len(mine), example, (kind,))
 
 
 def _more(asked: Asked) -> Iterator[Finding]:
@@ -237,7 +237,7 @@ def _more(asked: Asked) -> Iterator[Finding]:
             severity: Severity = "severe" if value - gold[sample.group] > max(worth, SAME) else "warning"
             says = f"{len(more)} of {len(mine)} {KINDS[kind]} score more than the right answer said once"
             example = f"{quoted(sample.text)} is paid {value:.3g}, gold is {gold[sample.group]:.3g}"
-            yield Finding("worth", severity, says, len(more), len(mine), example, kind)
+            yield Finding("worth", severity, says, len(more), len(mine), example, (kind,))
     long = [(s, v) for s, v in said if s.kind == "long and right" and s.group in gold and s.group in wrong]
     short = [(s, v) for s, v in long if v <= wrong[s.group] + SAME < gold[s.group]]
     if short:
@@ -245,7 +245,7 @@ def _more(asked: Asked) -> Iterator[Finding]:
         size = len(sample.fields["actions"])
         says = f"a right answer after {size} tokens of other text is worth no more than a wrong one"
         example = f"{value:.3g}, gold is {gold[sample.group]:.3g}"
-        yield Finding("worth", "warning", says, len(short), len(long), example, "long and right")
+        yield Finding("worth", "warning", says, len(short), len(long), example, ("long and right",))
 
 
 def _silent(asked: Asked) -> Iterator[Finding]:
@@ -286,7 +286,7 @@ BY_FORM_ALONE = ("form", "marks", "no answer", "without form")  # what these may
 def nearly_paid(asked: Asked, known: Sequence[Finding], luck: float = 0.0) -> Iterator[Finding]:
     """Kinds that the check has nothing severe against, and that earn nearly what gold earns. `luck` is how often one
     answer to all problems is right: what is read as a guess is paid as often."""
-    severe = {f.completions for f in known if f.severity == "severe"}
+    severe = {f.about for f in known if f.severity == "severe"}
     gold, least = gold_of(asked), _least(asked)
     for kind in dict.fromkeys(s.kind for s in asked.samples if s.kind not in RIGHT):
         if kind in severe or kind in FORGIVEN or kind in BY_FORM_ALONE:
@@ -304,7 +304,7 @@ def nearly_paid(asked: Asked, known: Sequence[Finding], luck: float = 0.0) -> It
         sample, value = max(paid, key=lambda each: (each[1] - gold[each[0].group], -len(each[0].text)))
         says = f"{len(paid)} of {len(mine)} {KINDS[kind]} score nearly as much as the right answer"
         example = f"{quoted(sample.text)} is paid {value:.3g}, right is {gold[sample.group]:.3g}"
-        yield Finding("worth", "severe", says, len(paid), len(mine), example, kind)
+        yield Finding("worth", "severe", says, len(paid), len(mine), example, (kind,))
 
 
 def shown_by_enough(findings: Sequence[Finding], asked: Asked, kinds: Sequence[str]) -> list[Finding]:
@@ -312,11 +312,11 @@ def shown_by_enough(findings: Sequence[Finding], asked: Asked, kinds: Sequence[s
     gold = gold_of(asked)
     settled = []
     for each in findings:
-        if each.completions in kinds and each.severity == "severe" and each.kind == "worth":
+        if each.about in kinds and each.severity == "severe" and each.fault == "worth":
             mine = [
                 (s, v)
                 for s, v in zip(asked.samples, asked.values, strict=True)
-                if s.kind == each.completions and s.group in gold
+                if s.kind == each.about and s.group in gold
             ]
             tried, hit = {s.group for s, _ in mine}, {s.group for s, v in mine if v >= gold[s.group] - SAME}
             if each.count < len(mine) and len(hit) < max(min(2, len(tried)), PROBLEMS * len(tried)):
@@ -388,7 +388,7 @@ def _faults(
             sample, value = which[0]
             example = f"{quoted(sample.text)} is paid {value:.3g}, gold is {gold[sample.group]:.3g}"
             findings.append(
-                Finding("model", severity, f"{len(which)} of {of} {words}", len(which), of, example, "tried")
+                Finding("model", severity, f"{len(which)} of {of} {words}", len(which), of, example, ("tried",))
             )
     if not numbers["judged"]:
         says = "the task has no truth for the model's tries: whether it pays the right ones is not known"

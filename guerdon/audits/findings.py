@@ -13,15 +13,15 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from guerdon.audits.adversary.hacks import AttackReport
-from guerdon.audits.asking import RIGHT, Asked, gold_of
+from guerdon.audits.asking import Asked, gold_of
 from guerdon.audits.faults import IDLE, SEVERAL
-from guerdon.audits.kinds import KINDS, SAME, CheckedSample, Finding, Severity
+from guerdon.audits.kinds import KINDS, RIGHT, SAME, CheckedSample, Example, Finding, Severity
 from guerdon.audits.probes.gold import Posed
 from guerdon.audits.rates import bars, clearest
 
@@ -30,8 +30,8 @@ CHEAP = ("idle work", "marks", "form", "fine words", "long", "no answer", "maste
 NEARLY_ALL = 0.1  # what gold may earn above them, as a share of all it earns
 UNPAID = "right answers are worth no more than wrong ones"  # how the check says so
 NO_WORK, SOME_WORK = 1.0, 0.6  # how little it takes to write such a completion
-HARM = {"argument": 1.0, "failure": 0.8, "unsteady": 0.7, "worth": 0.9, "model": 0.9, "label": 0.9, "form": 0.3}
-MENDS = {  # by the kinds that a finding is about, first that fits
+HARM = {"argument": 1.0, "failure": 0.8, "nondeterministic": 0.7, "worth": 0.9, "model": 0.9, "label": 0.9, "form": 0.3}
+FIXES = {  # by the kinds that a finding is about, first that fits
     (
         *(
             "code that cheats",
@@ -57,13 +57,13 @@ MENDS = {  # by the kinds that a finding is about, first that fits
             "all answers",
             "too many answers",
         ),
-    ): ("pay by what the episode came to (the task's own check), and not by how it looks"),
+    ): ("pay by the outcome of the episode (the task's own check), and not by how it looks"),
     ("pretends", "claims success"): "read tools' results from the episode's record, never from what the model wrote",
     ("asks for its answer",): "a tool says what it is asked: check the answer itself against the problem",
     ("busy", "curious", "goes in circles", "says it again", "fails on purpose"): (
         "pay a call at most once, or less than being right by far, and progress by where it stands in the end"
     ),
-    ("own words", "criteria"): "do not pay for words: whatever stands in the code is what a policy comes to say",
+    ("own words", "criteria"): "do not pay for words: a policy learns to write whatever stands in the code",
     ("idle work",): "pay lines only where they are right, by the task's step checker for one",
     ("cites all",): "pay a source once, and take off for those that do not bear on it",
     (
@@ -78,7 +78,7 @@ MENDS = {  # by the kinds that a finding is about, first that fits
         "prose",
     ): "give 0 where there is no answer to read",
     ("begging", "self-praise", "injection", "fine words", "forged", "verdict", "manner"): (
-        "pay nothing for what a text says of itself; show a judge the answer alone, between marks that the text cannot write"
+        "pay nothing for a text's claims about itself; show a judge the answer alone, between marks that the text cannot write"
     ),
     ("long", "drawn out"): "bound what length can earn far below what being right earns",
     ("suffix", "prefix"): "compare the whole answer, not its beginning or end",
@@ -103,12 +103,12 @@ MENDS = {  # by the kinds that a finding is about, first that fits
     ("repeated", "long and right"): "score the final answer once, however often or late it is said",
     ("tried",): "look at these tries: the reward and the task's check disagree about them",
 }
-MEND = {  # by what a finding is, where it is about no kind of completion
+FIX = {  # by what a finding is, where it is about no kind of completion
     "argument": "ask for fields that the task has, or give them a default",
     "failure": "handle such completions: return 0.0 where wrong, None where it cannot be said",
-    "unsteady": "make it a function of the completion alone: no clock, no counter, no dice without a seed",
+    "nondeterministic": "make it a function of the completion alone: no clock, no counter, no dice without a seed",
     "worth": "check the form in which it wants an answer against the task's own solutions",
-    "term": "leave the term out, or mend what it reads",
+    "term": "leave the term out, or fix what it reads",
     "task": "give the task a check, or label samples: guerdon check --labels",
     "form": "take the form that the task's check takes, or change the check",
     "slow": "ask in parallel (async def), or cache what it looks up",
@@ -120,107 +120,72 @@ MEND = {  # by what a finding is, where it is about no kind of completion
 }
 
 
-@dataclass(frozen=True)
-class AuditExample:
-    """A completion that shows a fault, with what it and its gold are paid."""
-
-    kind: str
-    prompt: str
-    completion: str
-    score: float
-    gold: float
-
-
-@dataclass(frozen=True)
-class AuditFinding:
-    """What there is to say against a reward, and what to do about it. `count` of `of` completions show it; `harm` is from 0 to
-    1."""
-
-    name: str
-    severity: Severity
-    says: str
-    mend: str
-    harm: float
-    count: int = 1
-    of: int = 1
-    kinds: tuple[str, ...] = ()
-    examples: list[AuditExample] = field(default_factory=list)
-    note: str = ""  # an example that is no completion
-
-    def __str__(self) -> str:
-        return f"{self.name}: {self.says}"
-
-
-def example_of(sample: CheckedSample, score: float, gold: float) -> AuditExample:
-    return AuditExample(sample.kind, str(sample.fields["prompt"]), sample.text, score, gold)
+def example_of(sample: CheckedSample, score: float, gold: float) -> Example:
+    return Example(sample.kind, str(sample.fields["prompt"]), sample.text, score, gold)
 
 
 def put_together(
     checked: Sequence[Finding], asked: Asked | None, rates: dict[str, dict[str, Any]], why: Explained | None
-) -> list[AuditFinding]:
+) -> list[Finding]:
     """Findings of the check as those of an audit: what one rule explains is one finding, named by it. `asked` is None where the
     reward could not be asked."""
     unpaid = next((f for f in checked if f.says.startswith(UNPAID)), None)
     if unpaid is not None and 2 * unpaid.count > unpaid.of:  # that wrong ones are paid as much says the same
-        rest = [f for f in checked if f is not unpaid and (not f.completions or f.completions in RIGHT)]
+        rest = [f for f in checked if f is not unpaid and (not f.about or f.about in RIGHT)]
         first = replace(_alone(unpaid, asked, rates), harm=unpaid.count / unpaid.of)
         return ranked([first, *(_alone(f, asked, rates) for f in rest)])
     covered = why.kinds if why is not None else frozenset()
-    mine = [f for f in checked if f.completions in covered]
+    mine = [f for f in checked if f.about in covered]
     findings = [_by_rule(why, mine, asked, rates)] if why is not None and asked is not None and mine else []
     explains = bool(findings) and findings[0].severity == "severe"
     rest = [f for f in checked if f not in mine and not (explains and f is unpaid)]
     return ranked([*findings, *(_alone(f, asked, rates) for f in rest)])
 
 
-def ranked(findings: Sequence[AuditFinding]) -> list[AuditFinding]:
+def ranked(findings: Sequence[Finding]) -> list[Finding]:
     return sorted(findings, key=lambda f: (f.severity != "severe", -f.harm))
 
 
-def _by_rule(
-    why: Explained, checked: Sequence[Finding], asked: Asked, rates: dict[str, dict[str, Any]]
-) -> AuditFinding:
-    kinds = tuple(sorted((f.completions for f in checked), key=lambda k: -rates.get(k, {}).get("rate", 0.0)))
+def _by_rule(why: Explained, checked: Sequence[Finding], asked: Asked, rates: dict[str, dict[str, Any]]) -> Finding:
+    kinds = tuple(sorted((f.about for f in checked), key=lambda k: -rates.get(k, {}).get("rate", 0.0)))
     count, of = sum(f.count for f in checked), sum(f.of for f in checked)
     severe = any(f.severity == "severe" for f in checked)
     told = "; ".join(f.says for f in sorted(checked, key=lambda f: -f.count / max(f.of, 1))[:2])
-    return AuditFinding(
-        why.rule.name,
+    return Finding(
+        "worth",
         "severe" if severe else "warning",
         f"{why.rule.says}: {told}",
-        why.rule.mend,
-        max(_harm(kind, rates) for kind in kinds),
         count,
         of,
-        kinds,
-        [example_of(*each) for each in clearest(asked, kinds, EXAMPLES)],
+        kinds=kinds,
+        name=why.rule.name,
+        fix=why.rule.fix,
+        harm=max(_harm(kind, rates) for kind in kinds),
+        examples=[example_of(*each) for each in clearest(asked, kinds, EXAMPLES)],
     )
 
 
-def _alone(finding: Finding, asked: Asked | None, rates: dict[str, dict[str, Any]]) -> AuditFinding:
-    kind = finding.completions
+def _alone(finding: Finding, asked: Asked | None, rates: dict[str, dict[str, Any]]) -> Finding:
+    kind = finding.about
     shown = [example_of(*each) for each in clearest(asked, [kind], EXAMPLES)] if kind and asked is not None else []
-    return AuditFinding(
-        KINDS.get(kind, _title(finding)),
-        finding.severity,
-        finding.says,
-        next((mend for kinds, mend in MENDS.items() if kind in kinds), MEND.get(finding.kind, "")),
-        _harm(kind, rates) if kind in rates else HARM.get(finding.kind, 0.2) * finding.count / max(finding.of, 1),
-        finding.count,
-        finding.of,
-        (kind,) if kind else (),
-        shown,
-        "" if shown else finding.example,
+    return replace(
+        finding,
+        name=KINDS.get(kind, _title(finding)),
+        fix=next((fix for kinds, fix in FIXES.items() if kind in kinds), FIX.get(finding.fault, "")),
+        harm=_harm(kind, rates) if kind in rates else HARM.get(finding.fault, 0.2) * finding.count / max(finding.of, 1),
+        note="" if shown else finding.note,
+        examples=shown,
     )
 
 
 def _title(finding: Finding) -> str:
     names = {
-        "argument": "a field is missing", "failure": "it breaks", "unsteady": "it wavers", "worth": "right is not paid",
-        "term": "an idle term", "task": "truth is not known", "form": "another form", "slow": "it is slow",
-        "model": "on the model's own tries", "label": "against people's labels",
+        "argument": "a field is missing", "failure": "it raises", "nondeterministic": "it is not deterministic",
+        "worth": "right answers are not paid", "term": "a constant term", "task": "no ground truth",
+        "form": "another answer format", "slow": "it is slow", "model": "on the model's own tries",
+        "label": "against people's labels",
     }  # fmt: skip
-    return names[finding.kind]
+    return names[finding.fault]
 
 
 def _harm(kind: str, rates: dict[str, dict[str, Any]]) -> float:
@@ -229,7 +194,7 @@ def _harm(kind: str, rates: dict[str, dict[str, Any]]) -> float:
     return float(ease * (least if least == least else 1.0))
 
 
-def cheaply_paid(asked: Asked) -> Iterator[AuditFinding]:
+def cheaply_paid(asked: Asked) -> Iterator[Finding]:
     """Texts that took no solving and earn nearly all that gold earns above saying nothing: the truth is a small part of it."""
     gold, groups = gold_of(asked), {s.group for s in asked.samples}
     said: dict[int, dict[str, list[tuple[CheckedSample, float]]]] = {group: {} for group in groups}
@@ -249,9 +214,10 @@ def cheaply_paid(asked: Asked) -> Iterator[AuditFinding]:
         share = float(np.mean([each[3] for each in cheap]))
         says = f"texts without any of the work earn {share:.0%} of what gold earns, in {len(cheap)} of {of} problems"
         shown = [example_of(*each[:3]) for each in sorted(cheap, key=lambda each: -each[3])[:EXAMPLES]]
-        yield AuditFinding(
-            "the truth is a small part of it", "severe", says, MEND["cheap"], share, len(cheap), of, CHEAP, shown
-        )
+        yield Finding(
+            "cheap", "severe", says, len(cheap), of, kinds=CHEAP, name="correctness is a small part of it",
+            fix=FIX["cheap"], harm=share, examples=shown,
+        )  # fmt: skip
 
 
 # --- what is measured beyond the check --------------------------------------------------------------------------------
@@ -259,7 +225,7 @@ def cheaply_paid(asked: Asked) -> Iterator[AuditFinding]:
 
 def out_of_order(
     numbers: dict[str, Any], pairs: Sequence[tuple[CheckedSample, float, CheckedSample, float]]
-) -> Iterator[AuditFinding]:
+) -> Iterator[Finding]:
     """Partial credit that falls as an answer gets better."""
     if not pairs:
         return
@@ -269,13 +235,13 @@ def out_of_order(
     if numbers["above_gold"]:
         says += f"; {numbers['above_gold']} half-right answers are paid more than the right one"
     shown = [example_of(low, worse, better) for low, worse, _, better in pairs[:EXAMPLES]]
-    yield AuditFinding(
-        "partial credit out of order", severity, says, MEND["partial"], 0.5 * share, len(pairs), numbers["pairs"],
-        ("partial",), shown,
+    yield Finding(
+        "partial", severity, says, len(pairs), numbers["pairs"], kinds=("partial",), name="partial credit out of order",
+        fix=FIX["partial"], harm=0.5 * share, examples=shown,
     )  # fmt: skip
 
 
-def moved_by(measured: dict[str, dict[str, Any]], least: float = 0.25) -> Iterator[AuditFinding]:
+def moved_by(measured: dict[str, dict[str, Any]], least: float = 0.25) -> Iterator[Finding]:
     """Properties that move the score of wrong answers, or cost right ones, by a good part of what being right is worth."""
     words = {"length": "its length", "form": "its form", "place": "where its answer stands", "style": "its style"}
     for what, by_truth in measured.items():
@@ -287,19 +253,22 @@ def moved_by(measured: dict[str, dict[str, Any]], least: float = 0.25) -> Iterat
                     f"{words[what]} alone {'raises' if up else 'lowers'} a {truth} answer by {abs(told['mean']):.2f} of what"
                     f" being right is worth (up to {abs(told['largest']):.2f})"
                 )
-                yield AuditFinding(
-                    f"{what} matters", "warning", says, MEND["moved"], min(1.0, 0.3 * abs(told["mean"])),
-                    told["problems"], told["problems"],
+                yield Finding(
+                    "moved", "warning", says, told["problems"], told["problems"], name=f"{what} matters",
+                    fix=FIX["moved"], harm=min(1.0, 0.3 * abs(told["mean"])),
                 )  # fmt: skip
 
 
-def hacks_of(attack: AttackReport) -> Iterator[AuditFinding]:
+def hacks_of(attack: AttackReport) -> Iterator[Finding]:
     """What an adversary found: severe where it does serious harm without knowing the right answer."""
     for hack in attack.hacks:
         severity: Severity = "severe" if hack.blind and hack in attack.serious else "warning"
         says = f"found by {hack.by or 'search'}: works on {hack.problems} of {hack.of} problems"
-        shown = [AuditExample("attack", hack.task, hack.example, hack.paid, hack.gold)]
-        yield AuditFinding(hack.name, severity, says, hack.mend, hack.harm, hack.problems, hack.of, ("attack",), shown)
+        shown = [Example("attack", hack.task, hack.example, hack.paid, hack.gold)]
+        yield Finding(
+            "attack", severity, says, hack.problems, hack.of, kinds=("attack",), name=hack.name, fix=hack.fix,
+            harm=hack.harm, examples=shown,
+        )  # fmt: skip
 
 
 CLEAR = 0.85  # F-measure from which a rule is said to explain what is paid
@@ -311,11 +280,11 @@ LENGTHS = (20, 50, 100, 200, 400, 1000, 4000)  # characters from which a text ma
 
 @dataclass(frozen=True)
 class PayRule:
-    """`holds(text, posed)`; `says` what the reward does, `mend` what to do about it."""
+    """`holds(text, posed)`; `says` what the reward does, `fix` what to do about it."""
 
     name: str
     says: str
-    mend: str
+    fix: str
     holds: Callable[[str, Posed], bool]
 
 
@@ -404,7 +373,7 @@ RULES = (
     PayRule(
         "praise is believed",
         "it believes what a text says about itself",
-        "pay nothing for what a text says of itself; show a judge the answer alone, between marks that it cannot write, and"
+        "pay nothing for a text's claims about itself; show a judge the answer alone, between marks that it cannot write, and"
         " tell the judge that praise in it is a fault",
         lambda text, posed: WORDS.search(text) is not None,
     ),

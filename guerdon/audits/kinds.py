@@ -1,20 +1,17 @@
-"""What `check_reward` found, as plain data and as a page to read.
+"""What an audit asks about and what it finds: kinds of completions, samples, findings.
 
-Leaves out: the finding (`check.py`).
+Leaves out: how completions are made (`probes`), and how findings come about (`faults.py`, `findings.py`).
 """
 
 from __future__ import annotations
 
-import dataclasses
-import textwrap
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from guerdon.audits import report_page
+from guerdon.core.renamed import say_renamed
 
 SHOWN = 60  # characters of a completion in a line
-WIDTH = 80  # columns of a page
 SAME = 1e-9  # scores closer than this are equal
 KINDS = {  # what a completion is, in words
     "padded": "right answers with space around them",
@@ -111,7 +108,36 @@ PROBES = {  # what an audit asks about beyond that
     "too many answers": "right answer with a wrong one beside it",
 }
 KINDS |= PROBES
+RIGHT = (
+    "gold",
+    "padded",
+    "spaced",
+    "another answer",
+    "reworded",
+    "repeated",
+    "long and right",
+    "gold in its best form",
+    "noise around",
+    "other numeral",
+)
+PLAINLY_WRONG = ("near-miss", "close", "other answer", "wrong at the end", "answers at once")  # no trick about them
 Severity = Literal["severe", "warning"]
+Fault = Literal[
+    "argument",
+    "failure",
+    "nondeterministic",
+    "worth",
+    "term",
+    "task",
+    "form",
+    "slow",
+    "model",
+    "label",
+    "cheap",
+    "partial",
+    "moved",
+    "attack",
+]
 
 
 @dataclass(frozen=True)
@@ -125,153 +151,61 @@ class CheckedSample:
 
 
 @dataclass(frozen=True)
-class Finding:
-    """What there is to say against a reward, in one line; `count` of `of` completions (or problems) show it."""
+class Example:
+    """A completion that shows a fault, with what it and its gold are paid."""
 
-    kind: Literal["argument", "failure", "unsteady", "worth", "term", "task", "form", "slow", "model", "label"]
+    kind: str
+    prompt: str
+    completion: str
+    score: float
+    gold: float
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing that is wrong with a reward, and what to do about it.
+
+    Args:
+        fault: the sort of fault.
+        severity: "severe" (do not train on this reward) or "warning".
+        says: the fault in one line.
+        count, of: how many of how many completions, problems or pairs show it.
+        note: an example that is no completion.
+        kinds: the kinds of completions it is about, the worst first.
+        name: its cause in a few words.
+        fix: what to do about it.
+        harm: from 0 to 1: the low end of the share of such completions that are wrongly paid, times how little work they take.
+        examples: the clearest completions.
+    """
+
+    fault: Fault
     severity: Severity
     says: str
     count: int = 1
     of: int = 1
-    example: str = ""
-    completions: str = ""  # the kind of completion it is about, if it is about one
-
-    def __str__(self) -> str:
-        return self.says + (f", such as {self.example}" if self.example else "")
-
-
-@dataclass(frozen=True)
-class RewardReport:
-    """`findings` are what there is to say against a reward, `severe` ones first; everything else is what was measured, rows as
-    dicts."""
-
-    reward: str
-    task: str
-    problems: int
-    samples: int
-    findings: list[Finding]
-    tokens: str = ""  # whose tokens `actions` are
-    form: str = ""  # in which form answers were written, where it is not the task's own
-    failures: list[dict[str, Any]] = field(default_factory=list)  # component, kind, task, error, completion
-    kinds: list[dict[str, Any]] = field(default_factory=list)  # a row for gold, near-miss and each other completion
-    components: list[dict[str, Any]] = field(default_factory=list)  # a row for each part of a formula
-    pairs: dict[str, int] = field(default_factory=dict)  # gold against near-miss: pairs, below, level
-    spread: dict[str, float] = field(default_factory=dict)  # inside near-misses of a problem: groups, flat, mean
-    tried: dict[str, Any] = field(default_factory=dict)  # a model's own completions against the truth
-    labelled: dict[str, Any] = field(default_factory=dict)  # what people labelled against what it pays
-    seconds: dict[str, Any] = field(default_factory=dict)  # of a call: median, worst, on which kind
+    note: str = ""
+    kinds: tuple[str, ...] = ()
+    name: str = ""
+    fix: str = ""
+    harm: float = 0.0
+    examples: list[Example] = field(default_factory=list)
 
     @property
-    def severe(self) -> list[Finding]:
-        return [f for f in self.findings if f.severity == "severe"]
+    def mend(self) -> str:
+        """The name that `fix` had in 0.2."""
+        say_renamed("Finding.mend", "Finding.fix")
+        return self.fix
 
     @property
-    def ok(self) -> bool:
-        """Whether nothing severe was found."""
-        return not self.severe
-
-    def but(self, **changes: Any) -> RewardReport:
-        return dataclasses.replace(self, **changes)
-
-    def to_dict(self) -> dict[str, Any]:
-        return {**dataclasses.asdict(self), "ok": self.ok}
-
-    def __repr__(self) -> str:
-        return report_page.in_a_line(self)
-
-    def _repr_html_(self) -> str:
-        return report_page.as_html(self)
+    def about(self) -> str:
+        """The kind of completion it is about, "" where it is about none."""
+        return self.kinds[0] if self.kinds else ""
 
     def __str__(self) -> str:
-        return self.page()
-
-    def page(self, width: int = WIDTH) -> str:
-        """What was found, for people."""
-        lines = wrapped(f"{self.reward} on {self.task}: {self._counts()}", "", width)
-        for each in sorted(self.findings, key=lambda f: f.severity != "severe"):
-            lines += wrapped(f"  {each.severity:<8} {each.says}", " " * 11, width)
-            lines += wrapped(f"{' ' * 11}{each.example}", " " * 11, width) if each.example else []
-        lines += [] if self.findings else ["  nothing found"]
-        lines += [line for text in self._labelled() for line in (wrapped(text, "  ", width) if text else [text])]
-        if not self.kinds:
-            return "\n".join(lines)
-        titles = ("completion", "count", "mean", "lowest", "highest", "as good as gold")
-        rows = [{**row, "as_good_as_gold": "" if row["right"] else row["level"]} for row in self.kinds]
-        lines += ["", *table_lines(titles, rows, "kind")]
-        if self.components:
-            lines += [
-                "",
-                *table_lines(("component", "gold", "near-miss", "lowest", "highest"), self.components, "name"),
-            ]
-        lines += ["", *(line for text in self._rest() for line in wrapped(text, "  ", width))]
-        return "\n".join(lines)
-
-    def _labelled(self) -> list[str]:
-        """A table of what labelled samples are paid, and how that agrees with the labels."""
-        told = self.labelled
-        if not told:
-            return []
-        table = table_lines(("label", "count", "scored", "mean", "lowest", "highest"), told["kinds"], "label")
-        said = f"the reward agrees with {told['agree']} of {told['labels']} labels"
-        if told["auc"] is not None:
-            said += f"; of a right sample and another, the right one is paid more in {100 * told['auc']:.0f} % of pairs"
-        return ["", *table, "", said]
-
-    def _counts(self) -> str:
-        words = f"{self.problems} problem{'s' * (self.problems != 1)}, {self.samples} completions"
-        return words + (f", tokens counted by {self.tokens}" if self.tokens and self.samples else "")
-
-    def _rest(self) -> list[str]:
-        level, pairs = self.pairs["level"], self.pairs["pairs"]
-        said = [f"gold above near-miss in {pairs - level - self.pairs['below']} of {pairs} pairs, level in {level}"]
-        if self.form:
-            said.append(f"answers were written as {self.form}")
-        if self.tried:
-            t = self.tried
-            said.append(
-                f"of {t['tries']} tries of the model, {t['judged']} could be judged: {t['right']} right, the reward agrees"
-                f" on {t['agree']}, {t['wrong_paid_as_gold']} wrong ones paid as gold, {t['right_unpaid']} right ones not"
-            )
-            said.append(f"all tries at a problem worth the same in {t['flat']} of {t['groups']} problems")
-        median, worst = time_in_words(self.seconds["median"]), time_in_words(self.seconds["worst"])
-        return [*said, f"a call takes {median}, at worst {worst} ({self.seconds['on']})"]
+        return f"{self.name}: {self.says}" if self.name else self.says
 
 
 def quoted(text: str) -> str:
     """A completion in a line, its middle left out where it is long."""
     half = SHOWN // 2
     return repr(text) if len(text) <= SHOWN else f"{text[:half]!r} ... {text[-half:]!r}"
-
-
-def wrapped(text: str, indent: str, width: int) -> list[str]:
-    """A text in lines of a width, those after the first indented."""
-    how = {"break_on_hyphens": False, "replace_whitespace": False, "drop_whitespace": True}
-    if width <= len(indent) + 20:  # too narrow for a margin
-        indent = ""
-    first = text[: len(text) - len(text.lstrip())]
-    lines = textwrap.wrap(text.lstrip(), max(width, 20), initial_indent=first, subsequent_indent=indent, **how)  # type: ignore[arg-type]
-    return lines or [""]
-
-
-def table_lines(titles: Sequence[str], rows: Sequence[Mapping[str, Any]], first: str) -> list[str]:
-    """Rows as columns under their titles; the first column has the key `first`, the others their titles' words."""
-    keys = (first, *(t.replace(" ", "_") for t in titles[1:]))
-    cells = [list(titles), *([_cell(row[k]) for k in keys] for row in rows)]
-    widths = [max(len(row[i]) for row in cells) for i in range(len(titles))]
-    return ["  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])]).rstrip() for row in cells]
-
-
-def _cell(value: Any) -> str:
-    if isinstance(value, float):
-        return "-" if value != value else f"{value:.3f}"
-    return str(value)
-
-
-def time_in_words(seconds: float) -> str:
-    return (
-        f"{seconds * 1e6:.0f} us"
-        if seconds < 1e-3
-        else f"{seconds * 1e3:.1f} ms"
-        if seconds < 1
-        else f"{seconds:.1f} s"
-    )

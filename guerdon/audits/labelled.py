@@ -165,7 +165,7 @@ def _finding(asked: Asked, which: Sequence[int], of: int, words: str, usual: flo
     worst = (min if is_right else max)(which, key=lambda n: asked.values[n])
     sample = asked.samples[worst]
     example = f"{quoted(sample.text)} is paid {asked.values[worst]:.3g}, right ones usually {usual:.3g}"
-    return Finding("label", "severe", f"{len(which)} of {of} {words}", len(which), of, example, sample.kind)
+    return Finding("label", "severe", f"{len(which)} of {of} {words}", len(which), of, example, (sample.kind,))
 
 
 def _broken(asked: Asked, broken: Sequence[int]) -> list[Finding]:

@@ -15,8 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from guerdon.audits.asking import RIGHT, Asked, ask, gold_of, wrong_of
-from guerdon.audits.kinds import SAME, CheckedSample
+from guerdon.audits.asking import Asked, ask, gold_of, wrong_of
+from guerdon.audits.kinds import RIGHT, SAME, CheckedSample
 from guerdon.audits.probes.answers import PREAMBLE, is_code, near_misses, wrong_cores
 from guerdon.audits.probes.gold import WHY, Posed
 from guerdon.core.statistics import auc, interval, t_interval
@@ -87,7 +87,7 @@ def whole_rates(asked: Asked) -> dict[str, ErrorRate]:
     return {"false_positives": rate_of(wrong), "false_negatives": rate_of(right)}
 
 
-def told_apart(asked: Asked) -> dict[str, float]:
+def auc_of(asked: Asked) -> dict[str, float]:
     """AUC: how often a right completion is paid more than a wrong one of the same problem, ties half, over problems."""
     groups: dict[int, tuple[list[float], list[float]]] = {}
     for sample, value in zip(asked.samples, asked.values, strict=True):

@@ -1,8 +1,11 @@
-"""`guerdon audit`: what a reward rewards, told before anything is trained on it; `guerdon audit scores` is another file's."""
+"""`guerdon audit` and its quick form, `guerdon check`: what a reward pays for, before anything is trained on it.
+
+Leaves out: `guerdon audit scores` (`audit_scores.py`).
+"""
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from typer.core import TyperGroup
@@ -12,6 +15,9 @@ from guerdon.cli.audit_scores import audit_scores_verb
 from guerdon.cli.options import Json, Model, Task, examples, takes_data
 from guerdon.cli.output import UNBOUNDED, Output
 from guerdon.core.errors import UserError
+
+if TYPE_CHECKING:
+    from guerdon.audits.report import AuditReport
 
 FOUND = 1  # the exit code when something severe was found
 WIDTH = 88  # columns where nobody says how many there are
@@ -31,10 +37,11 @@ audits = typer.Typer(
     cls=Audits,
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
-    help="""Know what a reward rewards, before you train on it.
+    help="""Find out what a reward pays for, before you train on it.
 
-    `guerdon audit REWARD --task T` audits a reward; `guerdon audit scores FILE --protocol NAME` holds the scores of a reward
-    model to a public benchmark's rule. `guerdon audit reward --help` and `guerdon audit scores --help` tell more.""",
+    `guerdon audit REWARD --task T` audits a reward (`guerdon check` is its quick form); `guerdon audit scores FILE --protocol
+    NAME` evaluates the scores of a reward model by a public benchmark's rule. `guerdon audit reward --help` and
+    `guerdon audit scores --help` tell more.""",
     epilog=examples(
         "guerdon audit my.py:right --task trace:3                   a reward of your own",
         "guerdon audit verified --task hops:3                       a task's own check, in a world of turns",
@@ -44,47 +51,99 @@ audits = typer.Typer(
 )
 
 
+Reward = Annotated[
+    str,
+    typer.Argument(
+        metavar="REWARD",
+        help="FILE.py:NAME (TRL's form too), one on the shelf, a reward model's folder, http://..., or: verified.",
+    ),
+]
+Labels = Annotated[
+    str | None,
+    typer.Option("--labels", metavar="FILE", help="Labels that people gave: RUN/labels/truth.jsonl, by guerdon view."),
+]
+Problems = Annotated[int, typer.Option("--problems", metavar="N", min=1, help="Problems to ask about.")]
+Tries = Annotated[int, typer.Option("--tries", metavar="N", min=1, help="Tries of --model at a problem.")]
+Out = Annotated[
+    str | None,
+    typer.Option("--out", metavar="DIR", help="Write audit.html and audit.json there; guerdon view shows them."),
+]
+
+
 @takes_data
 def audit_reward_verb(
-    reward: Annotated[
-        str,
-        typer.Argument(
-            metavar="REWARD",
-            help="FILE.py:NAME (TRL's form too), one on the shelf, a reward model's folder, http://..., or: verified.",
-        ),
-    ],
+    reward: Reward,
     task: Task = None,
     rows: Any = None,
+    labels: Labels = None,
     model: Model = None,
-    problems: Annotated[int, typer.Option("--problems", metavar="N", min=1, help="Problems to ask about.")] = 20,
-    tries: Annotated[int, typer.Option("--tries", metavar="N", min=1, help="Tries of --model at a problem.")] = 4,
+    problems: Problems = 20,
+    tries: Tries = 4,
     adversary: Annotated[
         int, typer.Option("--adversary", metavar="CALLS", min=0, help="Search for hacks with so many calls: 2000.")
     ] = 0,
     rl: Annotated[bool, typer.Option("--rl", help="Train sprig against the reward as well, for some minutes.")] = False,
     seed: Annotated[int, typer.Option("--seed", metavar="S", help="Where all chance comes from.")] = 0,
-    out: Annotated[
-        str | None,
-        typer.Option("--out", metavar="DIR", help="Write audit.html and audit.json there; guerdon view shows them."),
-    ] = None,
+    out: Out = None,
     as_json: Json = False,
 ) -> int:
-    """Audit a reward: findings ranked by harm, each with its clearest examples and the mend.
+    """Audit a reward: findings ranked by harm, each with its clearest examples and a fix.
 
     It is asked about right answers written in many ways, near-misses, and what policies and judges are fooled by; in a world of
-    several turns whole episodes are played. Told are false positives and negatives by kind with intervals, how well right is
-    told from wrong, what length, form, place and style do to a score, whether partial credit is in order, whether it wavers,
-    how long a call takes. The exit code is 1 when something severe was found.
+    several turns whole episodes are played. Reported are false positive and false negative rates by kind with intervals, the
+    AUC of right against wrong, what length, form, place and style do to a score, whether partial credit is in order, whether
+    scores are deterministic, how long a call takes. The exit code is 1 when something severe was found.
     """
     from guerdon.audits.auditing import audit
 
-    if task is None and rows is None:
-        raise UserError("audit a reward on what? give --task NAME or --data FILE")
-    output = Output(as_json)
+    output = _started("audit", task, rows, labels, model, as_json)
     report = audit(
-        reward, task, data=rows, model=model, tries=tries, problems=problems, adversary=adversary, rl=rl, seed=seed
+        reward, task, data=rows, labels=labels, model=model, tries=tries, problems=problems, adversary=adversary, rl=rl,
+        seed=seed,
+    )  # fmt: skip
+    return _reported(output, report, out)
+
+
+@takes_data
+def check(
+    reward: Reward,
+    task: Task = None,
+    rows: Any = None,
+    labels: Labels = None,
+    model: Model = None,
+    problems: Problems = 20,
+    tries: Tries = 4,
+    seed: Annotated[int, typer.Option("--seed", metavar="S", help="The seed of the model's tries.")] = 0,
+    out: Out = None,
+    as_json: Json = False,
+) -> int:
+    """Test a reward before you train on it, in seconds: the quick form of `guerdon audit`.
+
+    Asks it about right answers, the same written otherwise, near-misses, and the tricks that policies find. Severe is what is
+    wrong and paid like a right answer, a right answer that is not paid, and a reward that raises or is not deterministic: then
+    the exit code is 1. With --model its own tries are judged too. With --labels it is tested on what people called right, wrong
+    or a hack, and needs no task.
+    """
+    from guerdon.audits.auditing import check_reward
+
+    output = _started("check", task, rows, labels, model, as_json)
+    report = check_reward(
+        reward, task, data=rows, labels=labels, model=model, tries=tries, problems=problems, seed=seed
     )
-    if not as_json:
+    return _reported(output, report, out)
+
+
+def _started(verb: str, task: Any, rows: Any, labels: str | None, model: str | None, as_json: bool) -> Output:
+    if task is None and rows is None and labels is None:
+        raise UserError(f"{verb} a reward on what? give --task NAME, --data FILE or --labels FILE")
+    if model is not None and task is None and rows is None:
+        raise UserError("--model tries problems: give --task NAME or --data FILE too")
+    return Output(as_json)
+
+
+def _reported(output: Output, report: AuditReport, out: str | None) -> int:
+    """The report on the terminal, in a folder where one is named, as JSON; and the exit code."""
+    if not output.as_json:
         width = output.console.width
         output.say(report.page(WIDTH if width == UNBOUNDED else min(width, WIDTH)))
     told = report.to_dict()

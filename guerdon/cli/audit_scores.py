@@ -1,4 +1,4 @@
-"""`guerdon audit scores`: a reward model's scores in a file, held to the protocol of a public benchmark."""
+"""`guerdon audit scores`: a reward model's scores in a file, evaluated by the protocol of a public benchmark."""
 
 from __future__ import annotations
 

@@ -131,4 +131,4 @@ def _show_audit(output: Output, audited: AuditReport) -> None:
     )
     for finding in audited.severe[:SHOWN]:
         output.say(f"  {finding}")
-        output.say(f"    fix: {finding.mend}")
+        output.say(f"    fix: {finding.fix}")

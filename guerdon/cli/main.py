@@ -23,8 +23,7 @@ from typer.core import TyperGroup
 from typer.main import get_command
 
 import guerdon
-from guerdon.cli.audit import audits
-from guerdon.cli.check import check
+from guerdon.cli.audit import audits, check
 from guerdon.cli.compare_runs import compare
 from guerdon.cli.demo import demo
 from guerdon.cli.doctor import doctor
@@ -87,8 +86,8 @@ app = typer.Typer(
         "guerdon demo                                               see a language model learn, in two minutes",
         "guerdon list                                               a summary of what there is",
         "guerdon show grpo                                          what a recipe is made of",
-        "guerdon check my.py:right --task trace:3                   test a reward before training",
-        "guerdon audit my.py:right --task trace:3                   find what it rewards, and how to fix it",
+        "guerdon check my.py:right --task trace:3                   test a reward before you train on it",
+        "guerdon audit my.py:right --task trace:3                   find out what it pays for, and how to fix it",
         "guerdon train grpo --task successor --model tabular        train; the run goes to runs/",
         "guerdon eval runs/grpo-successor-001                       held-out accuracy of the trained model",
     ),

@@ -276,7 +276,9 @@ def _show_run(output: Output, path: str) -> None:
 
     run = Run(path)
     if not run.folder.events.exists():
-        lost = f"{path} is damaged: {run.damage[0]}" if run.damage else f"{path} has not started: it has no events.jsonl"
+        lost = (
+            f"{path} is damaged: {run.damage[0]}" if run.damage else f"{path} has not started: it has no events.jsonl"
+        )
         raise UserError(lost)
     result = summary(run)
     config = run.config

@@ -13,7 +13,6 @@ import warnings
 from collections.abc import Callable
 from importlib.machinery import ModuleSpec
 from types import ModuleType
-from typing import ClassVar
 
 GONE_WITH = "0.4"  # the version that knows the new names alone
 
@@ -39,16 +38,59 @@ NAMES = {
     "guerdon.tasks.judging.closer_roles.CLOSER_ROLES": "JUDGE_ROLES",
     "guerdon.watch.sightings.Sighting": "RuleAlarm",
 }
-MODULES = {
-    "guerdon.core.along": "guerdon.core.step_reductions",
-    "guerdon.curricula.laps": "guerdon.curricula.epochs",
-    "guerdon.curricula.rows_to_recite": "guerdon.curricula.stored_answers",
-    "guerdon.curricula.solutions_to_recite": "guerdon.curricula.stored_solutions",
-    "guerdon.envs.at_home": "guerdon.envs.default_envs",
-    "guerdon.loop.once_more": "guerdon.loop.reruns",
-    "guerdon.tasks.judging.closer_roles": "guerdon.tasks.judging.judge_roles",
-    "guerdon.watch.sightings": "guerdon.watch.rule_alarms",
+MOVED = {  # a module: those that it was before, or that went into it
+    "audits.adversary.attack": "audits.adversary.attacking",
+    "audits.auditing": "audits.reward.auditing loop.checking",
+    "audits.contamination.probe": "audits.contamination.contamination_probe",
+    "audits.distances.mdp": "audits.distances.finite_mdp",
+    "audits.distances.metrics": "audits.distances.regret"
+    " audits.distances.reward_distances audits.distances.sampled_rewards",
+    "audits.distances.shaping": "audits.distances.paid_paths",
+    "audits.scores.scoring": "audits.scores.scores_audit",
+    "core.step_reductions": "core.along",
+    "credit.baselines": "credit.batch_relative",
+    "credit.group_relative": "credit.groups",
+    "credit.mix": "credit.partial credit.teacher",
+    "credit.restart_values": "credit.greedy",
+    "credit.returns": "credit.sums",
+    "credit.tree": "credit.prefix_tree",
+    "curricula.bandits": "curricula.choosers curricula.signals",
+    "curricula.demonstrations": "curricula.rows_to_recite curricula.solutions_to_recite",
+    "curricula.plain": "curricula.laps curricula.sequences",
+    "envs.default_envs": "envs.at_home",
+    "exams.rates": "exams.answer_costs",
+    "exams.rewards_given": "exams.games",
+    "exams.scorers": "exams.measures exams.recited_answers",
+    "exams.tries": "exams.tried_problems",
+    "judges.answerer": "judges.spending",
+    "judges.judging": "judges.wording",
+    "loop.reruns": "loop.once_more",
+    "losses.imitation": "losses.degrees losses.row_weights",
+    "losses.pair": "losses.ranking",
+    "losses.penalties": "losses.kl_in_reward",
+    "losses.policy": "losses.old_policy losses.spread",
+    "rewards.asking.calls": "rewards.asking.boxed_calls rewards.asking.own_loop",
+    "rewards.formula.algebra": "rewards.formula.gates rewards.formula.metric_weight rewards.formula.rarity",
+    "rewards.formula.scores": "rewards.formula.where",
+    "rewards.model.confidence": "rewards.model.perplexity",
+    "rewards.model.reward_models": "rewards.model.both_directions rewards.model.implicit_reward",
+    "rewards.stage.placing": "rewards.stage.environment_pay",
+    "rewards.stage.step_labels": "rewards.stage.labels_in_rows rewards.stage.line_marks"
+    " rewards.stage.rollout_labels rewards.stage.step_truth",
+    "rewards.text.overlap": "rewards.text.code_overlap rewards.text.extracting",
+    "rewards.text.programs": "rewards.text.passed_tests rewards.text.program_reward",
+    "rewards.text.queries": "rewards.text.sql_partial_rewards rewards.text.sql_reward",
+    "rewards.text.task_checks": "rewards.text.episode_facts rewards.text.exact_lines"
+    " rewards.text.form_reward rewards.text.plain_maths_reward",
+    "search.line_tree": "search.chosen_tracks",
+    "search.whole_answers": "search.revising search.voting",
+    "select.filters": "select.again select.shares select.step_filters",
+    "select.pairs": "select.sibling_pairs",
+    "tasks.judging.judge_roles": "tasks.judging.closer_roles",
+    "watch.rule_alarms": "watch.sightings",
 }
+MODULES = {f"guerdon.{old}": f"guerdon.{new}" for new, many in MOVED.items() for old in many.split()}
+PACKAGES = {name.rpartition(".")[0] for name in MODULES}  # some of which are gone with their modules
 
 
 class Renamed(FutureWarning):
@@ -63,7 +105,7 @@ def new_name(package: str, name: str) -> str:
     """What a public name of a package is called now: itself, unless it was renamed."""
     new = NAMES.get(f"{package}.{name}")
     if new is not None:
-        say_renamed(f"{package}.{name}", f"{package}.{new}")
+        say_renamed(f"{package}.{name}", f"{MODULES.get(package, package)}.{new}")
     return new or name
 
 
@@ -98,26 +140,25 @@ class OldName:
 
 
 class _OldModules:
-    """Finds a renamed module by its old name: what is imported is the new one."""
-
-    specs: ClassVar[dict[str, ModuleSpec | None]] = {}
+    """Finds modules, and packages that are gone, by their old names; asked after everything else."""
 
     @classmethod
     def find_spec(cls, name: str, path: object = None, target: object = None) -> ModuleSpec | None:
-        return ModuleSpec(name, cls) if name in MODULES else None  # type: ignore[arg-type]
+        if name not in MODULES and name not in PACKAGES:
+            return None
+        return ModuleSpec(name, cls(), is_package=name in PACKAGES)  # type: ignore[arg-type]
 
-    @staticmethod
-    def create_module(spec: ModuleSpec) -> ModuleType:
-        say_renamed(spec.name, MODULES[spec.name])
-        module = importlib.import_module(MODULES[spec.name])
-        _OldModules.specs[module.__name__] = module.__spec__
-        module.__getattr__ = old_names(spec.name)  # type: ignore[method-assign]
-        return module
+    def create_module(self, spec: ModuleSpec) -> None:
+        """A plain one."""
 
-    @staticmethod
-    def exec_module(module: ModuleType) -> None:
-        """It has run under its new name, which importing it by the old one must not change."""
-        module.__spec__ = _OldModules.specs.pop(module.__name__)
+    def exec_module(self, module: ModuleType) -> None:
+        new = MODULES.get(module.__name__)
+        if new is None:
+            return
+        say_renamed(module.__name__, new)
+        there = vars(importlib.import_module(new))
+        vars(module).update({name: value for name, value in there.items() if not name.startswith("__")})
+        module.__getattr__ = old_names(module.__name__)  # type: ignore[method-assign]
 
 
 def find_old_modules() -> None:

@@ -13,7 +13,7 @@ from guerdon.core.episode import End
 from guerdon.core.field_columns import ColumnField, FieldColumns, Gives, Needs
 from guerdon.core.part import knob, part
 from guerdon.core.play import Play
-from guerdon.credit.sums import decayed_sum
+from guerdon.credit.returns import decayed_sum
 from guerdon.credit.track_steps import TrackSteps, last_steps, paid, track_steps, with_step_column
 
 

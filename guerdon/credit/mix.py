@@ -1,20 +1,22 @@
-"""Several rewards or advantages made one: added with weights, each normalised first or not."""
+"""Advantages combined with weights, restricted to selected tracks, or taken from a teacher's log-ratios.
+
+A teacher's credit of a token is how much likelier the teacher finds it than the policy that sampled it.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated
+from typing import Annotated, Any
 
 import torch
 
 from guerdon.core.batch import Batch
 from guerdon.core.column import Column, Reason
 from guerdon.core.errors import UserError
-from guerdon.core.field_columns import ColumnField, FieldColumns, Gives
+from guerdon.core.field_columns import ColumnField, FieldColumns, Gives, LogpOf, Needs
 from guerdon.core.part import knob, part
 from guerdon.core.play import Play
-from guerdon.credit.group_relative import standing
-from guerdon.credit.groups import Compare, compare
+from guerdon.credit.group_relative import Compare, compare, standing
 from guerdon.credit.track_steps import at_steps, to_steps, with_step_column, worst
 
 
@@ -116,3 +118,68 @@ def _check(who: str, columns: Sequence[str], weights: Sequence[float]) -> None:
         raise UserError(f"{who} takes the names of several columns: {who}(('correct', 'reward'))")
     if weights and len(weights) != len(columns):
         raise UserError(f"{who} has {len(columns)} columns and {len(weights)} weights: give one for each, or none")
+
+
+@part
+class only(FieldColumns):
+    """$A_t$ where the selection `on` keeps a track through the step, *not applicable* elsewhere: what comes after it compares
+    and learns from those alone, and the others stay on record.
+
+    `Learn(on=...)` leaves tracks out for one learner; this does so for the credit that comes after it, such as `whiten`, whose
+    mean and spread are then of what is learned from. PRIME (Cui et al. 2025, arXiv:2502.01456) filters prompts before it
+    normalises, OREAL (Lyu et al. 2025, arXiv:2502.06781) keeps one right and one wrong try of each.
+
+    *Assumes* a selection of whole tracks that is the same whenever it is asked in a step. *Biased* as the selection is.
+
+    >>> import guerdon as gd
+    >>> from guerdon.core.example import ExamplePlay, example_tries
+    >>> batch = example_tries([[0.0, 1.0], [1.0, 1.0]], advantage=[1.0, 2.0, 3.0, 4.0])
+    >>> gd.credit.only(gd.select.with_spread())(batch, ExamplePlay())["advantage"].tolist()
+    [1.0, 2.0, nan, nan]
+    """
+
+    on: Annotated[Any, ColumnField("needs")]
+    column: Needs = "advantage"
+    gives_to: Gives = "advantage"
+
+    def __call__(self, batch: Batch, play: Play) -> Batch:
+        numbered = batch.put("(track)", "track", torch.arange(batch.K, dtype=torch.float64, device=batch.seg.device))
+        kept_K = torch.zeros(batch.K, dtype=torch.bool, device=batch.seg.device)
+        kept_K[self.on(numbered, play)["(track)"].long()] = True
+        left_out = batch.down(kept_K.double(), "track") == 0
+        column = batch.cols[self.column]
+        reason = column.reason.masked_fill(left_out, int(Reason.NOT_APPLICABLE))
+        return batch.with_cols({self.gives_to: Column("step", column.value.masked_fill(left_out, torch.nan), reason)})
+
+
+@part(was="liking")
+class teacher_log_ratio(FieldColumns):
+    r"""$\log p_{teacher}(a) - \log p(a)$ of every step that was sampled, $p$ being whom it was sampled from: a step column.
+
+    Its mean over steps is minus the reverse KL from the teacher, in its sampled (k1) form, which is what on-policy distillation
+    goes down (Agarwal et al. 2023, GKD, arXiv:2306.13649; Gu et al. 2023, MiniLLM, arXiv:2306.08543). No more is asked of the
+    teacher than the log-prob of the token that was said; `losses.distillation.distilled` compares more tokens at a step.
+    `kl_teacher` is logged.
+
+    *Assumes* that both have the same tokens. Unbiased as an estimate of that divergence; as an advantage, with
+    `reward_to_go(gamma=1)`, it has its exact gradient, and with `gamma=0`, biased but of far less variance, that of each token
+    alone. Steps that were given have 0.
+
+    >>> import torch
+    >>> import guerdon as gd
+    >>> from guerdon.core.example import ExamplePlay, example_tries
+    >>> batch = example_tries([[1.0, 0.0]])
+    >>> read = {"teacher.logp": gd.Column.full("step", batch.logp + torch.tensor([0.5, -1.0]))}
+    >>> gd.credit.teacher_log_ratio()(batch.with_cols(read), ExamplePlay())["teacher_gain"].tolist()
+    [0.5, -1.0]
+    """
+
+    teacher: LogpOf = "teacher"
+    gives_to: Gives = "teacher_gain"
+
+    def __call__(self, batch: Batch, play: Play) -> Batch:
+        gain = torch.where(batch.weight > 0, batch[self.needs[0]] - batch.logp, 0.0)  # what was given has none
+        known = (batch.weight > 0) & ~gain.isnan()
+        play.log(kl_teacher=-float(gain[known].double().mean()) if bool(known.any()) else 0.0)
+        reason = torch.where(gain.isnan(), int(Reason.NOT_APPLICABLE), 0).to(torch.int8)
+        return batch.with_cols({self.gives_to: Column("step", gain, reason)})

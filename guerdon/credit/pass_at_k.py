@@ -12,7 +12,7 @@ from guerdon.core.field_columns import FieldColumns, Gives, Needs
 from guerdon.core.levels import gather_up, starts
 from guerdon.core.part import knob, part
 from guerdon.core.play import Play
-from guerdon.credit.sums import later_sum
+from guerdon.credit.returns import later_sum
 from guerdon.credit.track_steps import in_all, to_steps, with_step_column
 
 

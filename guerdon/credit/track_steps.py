@@ -1,7 +1,7 @@
 """The steps of tracks: every step of every track in order, the way back to steps, and why a number is missing.
 
 A step of a shared trunk stands in M once for each track through it.
-Leaves out: who is compared with whom (`groups.py`).
+Leaves out: who is compared with whom (`group_relative.py`).
 
 Axes: S steps, G segments, K tracks; M every step of every track, track by track and root to leaf.
 """

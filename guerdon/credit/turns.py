@@ -12,7 +12,7 @@ from guerdon.core.field_columns import FieldColumns, Gives, Needs
 from guerdon.core.levels import gather_up
 from guerdon.core.part import part
 from guerdon.core.play import Play
-from guerdon.credit.groups import places_along
+from guerdon.credit.group_relative import places_along
 from guerdon.credit.track_steps import at_steps, track_steps, with_step_column
 
 

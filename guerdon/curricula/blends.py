@@ -11,7 +11,7 @@ from guerdon.core.errors import UserError, unknown
 from guerdon.core.part import knob, live, part, state
 from guerdon.core.play import Play
 from guerdon.core.task import Ask, kinds_of
-from guerdon.curricula.epochs import EpochSampler
+from guerdon.curricula.plain import EpochSampler
 
 
 @part(name="blended", aliases=("proportions",))

@@ -26,7 +26,7 @@ from guerdon.core.pack import pack
 from guerdon.core.part import knob, live, part, state
 from guerdon.core.play import Play
 from guerdon.core.task import Ask, Task
-from guerdon.curricula.epochs import EpochSampler
+from guerdon.curricula.plain import EpochSampler
 from guerdon.models.probing import probe
 
 ROLE = "reader"  # of a prompt's row: nobody's seat, for nobody acts there

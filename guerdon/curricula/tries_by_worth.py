@@ -1,6 +1,6 @@
 """How many tries each problem gets, by how often it was solved before: a knapsack filled with what tries are worth.
 
-Leaves out: which problems are drawn, which is every one in turn (`epochs.py`).
+Leaves out: which problems are drawn, which is every one in turn (`plain.py`).
 Axes: P problems of a step, N tries.
 """
 
@@ -19,7 +19,7 @@ from guerdon.core.levels import gather_up
 from guerdon.core.part import knob, live, part, state
 from guerdon.core.play import Play
 from guerdon.core.task import Ask
-from guerdon.curricula.epochs import EpochSampler
+from guerdon.curricula.plain import EpochSampler
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]

@@ -1,4 +1,7 @@
-"""How often tries are right, how many different ones there are, and how long: what most exams measure."""
+"""How often tries are right, how many different ones there are, how long they are and what they cost in tokens.
+
+The cost counts all that a search sampled and dropped.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,7 @@ from guerdon.core.statistics import Z95, even_mean, pass_at_k
 from guerdon.exams.exam import TRUTH, Sitting
 from guerdon.exams.solved_problems import written
 from guerdon.exams.tries import checked, powers, rights, texts, with_interval
-from guerdon.rewards.text.extracting import vote
+from guerdon.rewards.text.overlap import vote
 
 MARKS = ("####", r"\boxed", "Answer:", "\n= ")  # the last is how our own families write an answer
 
@@ -169,3 +172,20 @@ class coverage(_Votes):
         distinct = [len({answers[k] for k in tracks} - {None}) for tracks in tried]
         solved = [float(any(right[k] for k in tracks)) for tracks in tried]
         return {**with_interval("coverage", solved), "distinct_answers": fmean(distinct)}
+
+
+@part
+class tokens_spent:
+    r"""`tokens` $= \frac1E \sum_e T_e$: the mean number of tokens that were sampled for a try. Of a search it is all that was
+    sampled, whatever it kept; of a plain try its length. What scorers read is not in it. Unbiased.
+
+    >>> import guerdon as gd
+    >>> from guerdon.exams.example_sitting import example_sitting
+    >>> gd.exams.tokens_spent()(example_sitting([["ab", "abcd"]]))
+    {'tokens': 3.0}
+    """
+
+    def __call__(self, sitting: Sitting) -> dict[str, Any]:
+        episodes = sitting.batch.episodes
+        spent = [e.info.get("tokens", sum(len(s.actions) - s.given for s in e.segments)) for e in episodes]
+        return {"tokens": fmean(spent) if spent else 0.0}

@@ -1,11 +1,12 @@
-"""How good scorers are at telling right from wrong: reward models on pairs, process reward models on lines,
-and anybody's confidence.
-Leaves out: what a scorer is worth to a policy (`best_of_n.py`).
+"""How good scorers are: reward models on pairs, process reward models on lines, anybody's confidence, implicit preferences.
+
+Leaves out: the value of a scorer to a policy (`best_of_n.py`).
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from statistics import fmean
 from typing import Annotated, Any
 
@@ -13,14 +14,12 @@ import torch
 
 from guerdon.core.errors import UserError
 from guerdon.core.field_columns import ColumnField, FieldColumns
-from guerdon.core.part import part
+from guerdon.core.part import knob, part
 from guerdon.core.statistics import brier, calibration_error
 from guerdon.exams.exam import TRUTH, Sitting
-from guerdon.exams.measures import CERTAIN, first_error_scores, first_wrong
 from guerdon.rewards.formula.reward import as_reward
-from guerdon.rewards.stage.labels_in_rows import labelled_solutions
 from guerdon.rewards.stage.score_stages import score
-from guerdon.rewards.stage.step_truth import CheckedSolution, checked_solutions
+from guerdon.rewards.stage.step_labels import CheckedSolution, checked_solutions, labelled_solutions
 from guerdon.tasks.family import Family
 from guerdon.tasks.recited_rows import RecitedRows
 
@@ -162,3 +161,70 @@ class calibration:
             "confidence": fmean(sure),
             "confident": len(sure),
         }
+
+
+@part
+class implicit_pairs:
+    r"""Every better answer against every worse one of the same prompt, by the reward that a policy implies,
+    $r(y)=\beta\sum_t\log\frac{\pi(y_t)}{\pi_{ref}(y_t)}$ (Rafailov et al. 2023, arXiv:2305.18290).
+
+    `pair_accuracy` is the share with $r^+>r^-$ (a tie counts half: a policy that has not moved is at a half), `pair_margin`
+    the mean of $r^+-r^-$, `pairs_examined` how many there were. With `across` pairs are of any two prompts, for answers that
+    are labelled one by one. It says what the policy has learned to tell apart, and not what it writes.
+
+    >>> import guerdon as gd
+    >>> gd.exams.implicit_pairs(beta=0.5).needs
+    ('correct', 'policy.logp', 'reference.logp')
+    """
+
+    model: str = "policy"
+    reference: str = "reference"
+    beta: float = knob(default=0.1, gt=0.0)
+    across: bool = False
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        return (TRUTH, f"{self.model}.logp", f"{self.reference}.logp")
+
+    def __call__(self, sitting: Sitting) -> dict[str, Any]:
+        batch = sitting.batch
+        gain = (batch[f"{self.model}.logp"] - batch[f"{self.reference}.logp"]).double()
+        implied = self.beta * torch.stack([gain[steps].sum() for steps in batch.steps_by_track()])
+        right, group = batch[TRUTH], batch.group("task")[0]
+        alike = (group[:, None] == group[None, :]) | self.across
+        better, worse = torch.nonzero(alike & (right[:, None] == 1) & (right[None, :] == 0), as_tuple=True)
+        margins = (implied[better] - implied[worse]).tolist()
+        if not margins:
+            return {"pairs_examined": 0}
+        return {
+            "pair_accuracy": fmean(0.5 if margin == 0 else float(margin > 0) for margin in margins),
+            "pair_margin": fmean(margins),
+            "pairs_examined": len(margins),
+        }
+
+
+CERTAIN = 0.5  # a step that is less likely right than this is called wrong
+
+
+def first_wrong(chance: Sequence[float]) -> int | None:
+    """The first step that is called wrong, None where none is."""
+    return next((i for i, p in enumerate(chance) if p < CERTAIN), None)
+
+
+def first_error_scores(predicted: Sequence[int | None], truth: Sequence[int | None]) -> dict[str, float]:
+    r"""ProcessBench's protocol (Zheng et al. 2024, arXiv:2412.06559): the share of wrong solutions whose first error was
+    named exactly, the share of right ones in which none was found, and F1, their harmonic mean.
+
+    The paper chooses a model's threshold on one of its subsets; here it is 1/2. Where all solutions are of one kind there
+    is no F1.
+
+    >>> first_error_scores([1, 0, None, None], [1, 2, None, None])
+    {'found_share': 0.5, 'cleared_share': 1.0, 'first_error_f1': 0.6666666666666666}
+    """
+    wrong = [s == t for s, t in zip(predicted, truth, strict=True) if t is not None]
+    right = [s is None for s, t in zip(predicted, truth, strict=True) if t is None]
+    scores = {name: sum(hits) / len(hits) for name, hits in (("found_share", wrong), ("cleared_share", right)) if hits}
+    if len(scores) == 2:
+        a, b = scores.values()
+        scores["first_error_f1"] = 2 * a * b / (a + b) if a + b else 0.0
+    return scores

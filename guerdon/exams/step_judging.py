@@ -19,12 +19,12 @@ from guerdon.core.errors import UserError
 from guerdon.core.part import knob, part
 from guerdon.core.statistics import brier, calibration_error, pass_at_k
 from guerdon.exams.exam import TRUTH, Sitting
-from guerdon.exams.measures import first_error_scores
+from guerdon.exams.scorers import first_error_scores
 from guerdon.exams.tries import checked, powers, rights, with_interval
 from guerdon.rewards.asking.samples import Samples
 from guerdon.rewards.formula.reward import as_reward
 from guerdon.rewards.stage.score_stages import score
-from guerdon.rewards.stage.step_truth import checked_solutions
+from guerdon.rewards.stage.step_labels import checked_solutions
 from guerdon.tasks.roles import marks
 from guerdon.tasks.stepwise import by_steps
 

@@ -15,23 +15,24 @@ from guerdon.core.column import Reason
 from guerdon.core.errors import UserError
 from guerdon.core.part import live, part, state
 from guerdon.core.seeds import derive
-from guerdon.judges.answerer import JudgeQuestion
-from guerdon.judges.judging import Judging, Verdict, failed
-from guerdon.judges.local_models import as_answerer
-from guerdon.judges.pointwise import plays_role, texts_of_group
-from guerdon.judges.spending import Tally
-from guerdon.judges.wording import (
+from guerdon.judges.answerer import JudgeQuestion, Tally
+from guerdon.judges.judging import (
     LISTWISE,
     PAIRWISE,
     PAIRWISE_SURE,
+    Judging,
+    Verdict,
     VerdictQuestion,
     check_places,
     expected,
+    failed,
     filled,
     one_of,
     ranking,
     text_of,
 )
+from guerdon.judges.local_models import as_answerer
+from guerdon.judges.pointwise import plays_role, texts_of_group
 from guerdon.rewards.asking.samples import Samples
 from guerdon.rewards.formula.scores import Outcome
 from guerdon.tasks.roles import prefer_view

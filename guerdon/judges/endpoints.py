@@ -21,9 +21,8 @@ from guerdon.core.errors import RunStopped, UserError
 from guerdon.core.model import Model
 from guerdon.core.part import knob, live, part, state
 from guerdon.core.task import Sampling
-from guerdon.judges.answerer import JudgeAnswer, JudgeQuestion, log_sum_exp
+from guerdon.judges.answerer import JudgeAnswer, JudgeQuestion, SpendingReserve, log_sum_exp
 from guerdon.judges.cache import CachedAnswerer, Keep
-from guerdon.judges.spending import SpendingReserve
 from guerdon.network.addresses import check_address, in_one_line, key_in, without_key
 from guerdon.network.retrying import FailedTry, patience, retry_after, try_patiently
 

@@ -11,22 +11,24 @@ from typing import Any, Literal
 from guerdon.core.column import Reason
 from guerdon.core.errors import UserError
 from guerdon.core.part import live, part, state
-from guerdon.judges.answerer import JudgeQuestion
-from guerdon.judges.judging import Judging, failed, models_of, why
-from guerdon.judges.local_models import as_answerer, run_model
-from guerdon.judges.spending import Tally
-from guerdon.judges.wording import (
+from guerdon.judges.answerer import JudgeQuestion, Tally
+from guerdon.judges.judging import (
     POINTWISE,
     POINTWISE_SURE,
     YES_OR_NO,
+    Judging,
     VerdictQuestion,
     check_places,
     expected,
+    failed,
     filled,
     mark_of,
+    models_of,
     one_of,
     text_of,
+    why,
 )
+from guerdon.judges.local_models import as_answerer, run_model
 from guerdon.rewards.asking.samples import Samples
 from guerdon.rewards.formula.scores import Outcome
 from guerdon.tasks.roles import score_view, verify_view

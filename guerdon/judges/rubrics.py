@@ -14,23 +14,25 @@ from guerdon.core.column import Reason
 from guerdon.core.errors import UserError
 from guerdon.core.part import knob, live, part, state
 from guerdon.core.play import Play
-from guerdon.judges.answerer import JudgeQuestion
-from guerdon.judges.judging import Judging, Verdict, failed, models_of
-from guerdon.judges.local_models import as_answerer
-from guerdon.judges.pointwise import WORDS, texts_of
-from guerdon.judges.spending import Tally
-from guerdon.judges.wording import (
+from guerdon.judges.answerer import JudgeQuestion, Tally
+from guerdon.judges.judging import (
     CRITERIA,
     CRITERION,
     CRITERION_SURE,
     YES_OR_NO,
+    Judging,
+    Verdict,
     VerdictQuestion,
     check_places,
     expected,
+    failed,
     filled,
+    models_of,
     numbered_verdicts,
     one_of,
 )
+from guerdon.judges.local_models import as_answerer
+from guerdon.judges.pointwise import WORDS, texts_of
 from guerdon.rewards.asking.samples import Samples
 from guerdon.rewards.formula.scores import Outcome
 

@@ -22,10 +22,9 @@ from guerdon.core.seeds import derive
 from guerdon.core.task import Ask, Sampling, Task
 from guerdon.engine.player import Player
 from guerdon.envs.simple import single_turn
-from guerdon.exams.answer_costs import tokens_spent
 from guerdon.exams.best_of_n import best_of as choice
 from guerdon.exams.exam import Exam
-from guerdon.exams.rates import accuracy, answer_length
+from guerdon.exams.rates import accuracy, answer_length, tokens_spent
 from guerdon.exams.rewards_given import mean_reward
 from guerdon.loop.build import (
     Built,

@@ -19,7 +19,7 @@ from guerdon.core.task import Sampling
 from guerdon.engine.player import Player
 from guerdon.exams.exam import TRUTH, Exam, Sitting
 from guerdon.exams.rates import accuracy, answer_length
-from guerdon.exams.tried_problems import packed, tried_problems
+from guerdon.exams.tries import packed, tried_problems
 from guerdon.loop.readings import fill_needs
 from guerdon.loop.text_rewards import refuse_without_text, silent_roles
 from guerdon.rewards.stage.early_asking import listeners

@@ -12,19 +12,17 @@ from guerdon.core.knob_values import parse, type_hints
 from guerdon.core.part import knobs, label
 from guerdon.core.renamed import say_renamed
 from guerdon.core.task import Sampling
-from guerdon.exams.answer_costs import tokens_spent
 from guerdon.exams.best_of_n import best_of
 from guerdon.exams.exam import Exam
-from guerdon.exams.rates import accuracy, majority_vote
+from guerdon.exams.rates import accuracy, majority_vote, tokens_spent
 from guerdon.loop.api import evaluate
 from guerdon.loop.build import find_task
 from guerdon.models.trained_folders import opened_scorer, scorer_folder
 from guerdon.rewards.asking.by_name import trained_reward
 from guerdon.search.beams import beam, lookahead
-from guerdon.search.revising import revise
 from guerdon.search.step_scorers import value_scorer
 from guerdon.search.uct import mcts
-from guerdon.search.voting import vote
+from guerdon.search.whole_answers import revise, vote
 
 SEARCHES: dict[str, Any] = {"vote": vote, "beam": beam, "lookahead": lookahead, "mcts": mcts, "revise": revise}
 PROCESS = "prm"  # what the recipes of process reward models call theirs

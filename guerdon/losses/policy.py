@@ -1,30 +1,37 @@
-"""Policy gradients through a ratio of probabilities, with surrogate and reduction as two choices.
+"""Policy gradients through a ratio of probabilities, with surrogate, reduction and old policy as three choices.
 
-`clipped` stops pulling at a step once it has moved far enough; `reweighted` pulls at every step, by a bounded weight.
-Both are the same for tokens, turns, denoising steps and continuous actions:
-all they see of a policy is a log-prob per step.
-Leaves out: which log-probs are old ones (`old_policy.py`), advantages (`credit`),
-and what holds a policy back (`penalties.py`).
+`clipped` stops at a step whose ratio has moved far enough; `reweighted` keeps every step's gradient, with a bounded weight.
+Both are the same for tokens, turns, denoising steps and continuous actions: all they see of a policy is a log-prob per step.
+
+A sampler that rounds otherwise than the learner, or holds older weights, is another policy than the one that is trained. By
+default the ratio is to the log-probs of sampling and corrects for everything at once. With `truncated` or `masked` it is to
+log-probs that the learner read before its update, and the gap to the sampled ones is an importance weight of its own, bounded
+in its own way.
+
+Quantiles of an update's ratios come from counts in fixed bins, even in asinh(log ratio / FINE): narrow around a ratio of 1,
+where most ratios are. Counts are exact in any order, so the size of a micro-batch changes no quantile; the number of bins is
+odd, so a ratio that did not move reads as exactly 1.
+Leaves out: advantages (`credit`), and what holds a policy back (`penalties.py`).
 
 Axes: S steps, K tracks, N rows: the steps, or every step of every track where a number belongs to a track.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import torch
 from torch import Tensor
 
 from guerdon.core.batch import Batch
 from guerdon.core.errors import UserError
+from guerdon.core.field_columns import FieldColumns, Needs
 from guerdon.core.knob_values import is_schedule
 from guerdon.core.part import knob, part
-from guerdon.losses.old_policy import sampled
 from guerdon.losses.penalties import k3
 from guerdon.losses.reduce import Mean, Members, average, has_tracks, means, numbers, per_track, reduce, weights
-from guerdon.losses.spread import counted, quantiles
 from guerdon.losses.terms import Term, effective_samples
 
 Ratio = Literal["step", "track"]
@@ -37,7 +44,7 @@ class PolicyLoss(Term):
 
     They note: `clipped`, the share of steps whose pull is bounded; `entropy`; `kl_old`, the k3 estimate;
     `ratio_mean`; and, at the end of an update, `ratio_p01`, `ratio_p50`, `ratio_p99`, its quantiles over steps
-    (`spread.py`), and `effective_samples`, which is $(\\sum w)^2/(n\\sum w^2)$ with $w$ the ratio times the sampler's
+    (`policy.py`), and `effective_samples`, which is $(\\sum w)^2/(n\\sum w^2)$ with $w$ the ratio times the sampler's
     weight: 1 on-policy, near 0 where few steps decide.
 
     >>> import guerdon as gd
@@ -229,3 +236,132 @@ def _check_old(old: Any) -> None:
         raise UserError(
             f"old is a part (sampled, truncated or masked), not {old!r}: old=truncated(column={str(old)!r})"
         )
+
+
+Reach = Literal["step", "track"]
+
+
+@part
+class sampled(FieldColumns):
+    r"""The ratio is $\pi/\pi_{sampled}$, its logarithm kept within $\pm$`bound` before it is exponentiated (0: it is
+    not).
+
+    Assumes that the log-probs kept with the steps are those of the policy they were drawn from. A bound makes a step
+    beyond it pull no more, whatever the sign of its advantage: biased, and the way to keep one broken step from an
+    infinite ratio (verl keeps the logarithm within 20; no paper).
+
+    >>> import guerdon as gd
+    >>> gd.losses.clipped(old=gd.losses.sampled(bound=20.0))
+    clipped(old=sampled(bound=20.0))
+    """
+
+    bound: float = knob(default=0.0, ge=0.0)
+
+    level: ClassVar[Reach] = "step"
+    column: ClassVar[str] = ""
+
+
+@part
+class truncated(FieldColumns):
+    r"""The ratio is to `column`; each step is weighed by $\min(\pi_{column}/\pi_{sampled},\ most)$.
+
+    Truncated importance sampling (Ionides 2008; in reinforcement learning V-trace, Espeholt et al. 2018,
+    arXiv:1802.01561). With `level="track"` a whole track is weighed by the product over its steps: unbiased for the
+    learner's policy where nothing is truncated, and of a variance that grows with length. Assumes that the sampled
+    log-probs are those of the policy that drew, and `column` what the learner had before its update. A step's own
+    weight, the default, leaves the steps before it uncorrected: less noise, some bias. Truncation biases towards the
+    sampler's policy (the cap of 3 is TRL's). `bound` is that of `sampled`.
+
+    >>> import guerdon as gd
+    >>> gd.losses.clipped(old=gd.losses.truncated(2.0)).needs
+    ('advantage', 'policy.logp')
+    """
+
+    most: float = knob(default=3.0, gt=0.0)
+    column: Needs = "policy.logp"
+    level: Reach = "step"
+    bound: float = knob(default=0.0, ge=0.0)
+
+    def weigh(self, gap: Tensor) -> tuple[Tensor, Tensor]:
+        """The weights, and where they are not the importance weights."""
+        drift = torch.exp(gap)
+        return drift.clamp(max=self.most), drift > self.most
+
+
+@part
+class masked(FieldColumns):
+    r"""The ratio is to `column`; a step whose $\pi_{column}/\pi_{sampled}$ lies outside [`low`, `high`] is not
+    learned from.
+
+    Inside the band the weight is the importance weight itself. Masked importance sampling, TRL's `token_mask` and
+    `sequence_mask` (its `high` is 3, and it has no `low`; 0.5 here is so that a step the learner finds half as likely
+    as the sampler did is left out too; no paper). Assumes what `truncated` does. Biased: what is left out is not replaced,
+    and denominators still count it.
+    `level="track"` judges, and leaves out, whole tracks by the product over their steps.
+
+    >>> import guerdon as gd
+    >>> gd.losses.clipped(old=gd.losses.masked(0.5, 5.0))
+    clipped(old=masked(high=5.0))
+    """
+
+    low: float = knob(default=0.5, ge=0.0, le=1.0)
+    high: float = knob(default=3.0, ge=1.0)
+    column: Needs = "policy.logp"
+    level: Reach = "step"
+    bound: float = knob(default=0.0, ge=0.0)
+
+    def weigh(self, gap: Tensor) -> tuple[Tensor, Tensor]:
+        """The weights, and where they are not the importance weights."""
+        drift = torch.exp(gap)
+        outside = (drift < self.low) | (drift > self.high)
+        return drift.masked_fill(outside, 0.0), outside
+
+
+BINS = 63  # odd: the middle one holds what did not move
+FINE = 1e-3  # bins are even in the logarithm of the ratio up to here and grow with it from here on, a third each
+MOST = 3.0  # the largest logarithm of a ratio that is told from larger ones
+REACH = math.asinh(MOST / FINE)
+WIDTH = 2 * REACH / BINS
+QUANTILES = {"p01": 0.01, "p50": 0.5, "p99": 0.99}
+
+
+def counted(log_ratio: Tensor, weight: Tensor, name: str = "ratio") -> dict[str, Tensor]:
+    """[N] logarithms made the weight in each bin. Weights are whole numbers, so their sums are exact however they are split,
+    and in whatever order a GPU adds them up."""
+    place = torch.asinh(log_ratio / FINE).clamp_(-REACH, REACH).add_(REACH).div_(WIDTH).long()
+    place.clamp_(0, BINS - 1)  # the upper edge; and NaN, which the learner is to find in the loss
+    bins = torch.zeros(BINS, dtype=torch.float64, device=place.device).scatter_add_(0, place, weight.double())
+    return {_bin(name, i): count for i, count in enumerate(bins.unbind())}
+
+
+def quantiles(metrics: Mapping[str, float], name: str = "ratio") -> dict[str, float]:
+    """The bins of an update made `NAME_p01`, `NAME_p50` and `NAME_p99`, each off by a third of its logarithm at
+    most, by less than a tenth of it where ratios are many.
+
+    >>> noted = counted(torch.tensor([0.0, 0.0, 0.7]), torch.ones(3))
+    >>> quantiles({name: float(count) for name, count in noted.items()})["ratio_p50"]
+    1.0
+    """
+    derived = dict(metrics)
+    counts = [derived.pop(_bin(name, i), 0.0) for i in range(BINS)]
+    whole = sum(counts)
+    if whole > 0:
+        derived |= {f"{name}_{word}": math.exp(_read(counts, share * whole)) for word, share in QUANTILES.items()}
+    return derived
+
+
+def _bin(name: str, i: int) -> str:
+    return f"{name}_bin_{i}"
+
+
+def _read(counts: list[float], target: float) -> float:
+    """The logarithm below which `target` of the counts lie, as if a bin's were spread evenly over it."""
+    before = 0.0
+    for i, count in enumerate(counts):
+        if count and before + count >= target * (
+            1 - 1e-9
+        ):  # a target on the edge of a bin belongs to it, rounded or not
+            inside = min(max((target - before) / count, 0.0), 1.0)
+            return 0.0 if i == BINS // 2 else FINE * math.sinh(WIDTH * (i + inside) - REACH)
+        before += count
+    raise AssertionError("more was asked for than was counted")

@@ -1,9 +1,9 @@
-"""What every search stands on: the tree of lines that one episode grows.
+"""What every search stands on: the tree of lines that one episode grows, and which track of it a search chose.
 
 A step is a line: the model is sampled up to a line's end, and each way goes on in the same turn, so that the tokens are those
 of an answer that never stopped. A line ends with the token that ends it, which is where a scorer that was trained at the ends
-of lines was trained (`rewards/stage/step_truth.py`): that is where it is read.
-Leaves out: which ways are followed (the searches), and what they are worth (`step_scorers.py`).
+of lines was trained (`rewards/stage/step_labels.py`): that is where it is read.
+Leaves out: which ways are followed (the searches), and their values (`step_scorers.py`).
 """
 
 from __future__ import annotations
@@ -13,8 +13,14 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+import torch
+
+from guerdon.core.batch import Batch
+from guerdon.core.column import Column, Reason
 from guerdon.core.episode import End, Episode, Segment
-from guerdon.core.play import Seats
+from guerdon.core.field_columns import FieldColumns, Gives
+from guerdon.core.part import part
+from guerdon.core.play import Play, Seats
 from guerdon.core.task import Ask, Sampling
 
 Keep = Literal["tree", "chosen"]
@@ -157,3 +163,27 @@ def _before(text: str, stops: Sequence[str]) -> tuple[str, bool]:
 def view_of(shown: Any, text: str) -> Any:
     """A text in the place of what was asked: alone, or as what the user says last in a conversation."""
     return shown.saying(text) if hasattr(shown, "saying") else text
+
+
+@part(was="chosen_way")
+class chosen_path(FieldColumns):
+    """A track column: 1 for the way that a search chose, 0 for every other of its tree. Not applicable where nothing searched.
+
+    With `select.at_least("chosen")` and a loss that imitates, a policy is taught what search made of it (expert iteration,
+    Anthony et al. 2017, arXiv:1705.08439). No formula. A way that was chosen need not be right: filter by `correct` too.
+
+    >>> import guerdon as gd
+    >>> gd.search.chosen_path().gives
+    ('chosen',)
+    """
+
+    gives_to: Gives = "chosen"
+
+    def __call__(self, batch: Batch, play: Play) -> Batch:
+        at = list(zip(batch.episode[batch.leaf].tolist(), batch.place[batch.leaf].tolist(), strict=True))
+        chosen = [batch.episodes[e].info.get("chosen") for e, _ in at]
+        value = torch.tensor(
+            [float("nan") if c is None else float(c == place) for c, (_, place) in zip(chosen, at, strict=True)]
+        )
+        reason = torch.where(torch.isnan(value), int(Reason.NOT_APPLICABLE), int(Reason.VALUE)).to(torch.int8)
+        return batch.with_cols({self.gives_to: Column("track", value, reason)})

@@ -1,11 +1,15 @@
-"""Which tracks a learner learns from: selections for `Learn(on=...)`, which hide nothing from other stages.
+"""Which tracks and steps a learner learns from: selections for `Learn(on=...)`, and stages that add or keep tries.
 
-Each keeps whole tracks; denominators are then those of what is kept.
-Leaves out: tracks that were cut short (`losses.signs.finished`).
+Selections hide nothing from other stages. They keep whole tracks, whose denominators are then those of what is kept, or mute
+single steps. `again` samples more tries in the same step until there is enough to learn from; it goes through `play`, so it
+counts in the run's budget.
+Leaves out: tracks that were cut short (`losses.signs.finished`), and asking the same problems again with help (`hints.py`).
 """
 
 from __future__ import annotations
 
+import dataclasses
+import math
 from collections import Counter
 from typing import Annotated, Any
 
@@ -14,10 +18,11 @@ from torch import Tensor
 
 from guerdon.core.batch import Batch, Group
 from guerdon.core.errors import UserError
+from guerdon.core.extra_play import check_scores, play_more
 from guerdon.core.field_columns import ColumnField, FieldColumns, Needs
 from guerdon.core.knob_values import is_schedule
 from guerdon.core.levels import gather_up
-from guerdon.core.part import knob, part
+from guerdon.core.part import knob, label, part
 from guerdon.core.play import Play
 
 
@@ -199,3 +204,112 @@ def _take_groups(batch: Batch, group_K: Tensor, wanted: Tensor, most: int) -> Ba
     if most:
         wanted = wanted & (torch.cumsum(wanted.long(), 0) <= most)
     return batch.take(wanted[group_K])
+
+
+@part
+class unlikely(FieldColumns):
+    r"""The steps that were sampled with a probability under `below`: $\pi_{old}(a_t|s_t) < \rho$. All others are muted, in no
+    sum and no denominator; their tracks stay.
+
+    SPO's probability mask (Guo et al. 2025, arXiv:2505.23564; 0.9 is the paper's): a step that could hardly have gone otherwise
+    decided nothing, and a segment's advantage is for those that did. Steps that were recited, and have no probability, are
+    kept. Biased where many unlikely alternatives would together have changed the outcome: what is always said is never
+    unlearned. Logs `unlikely_share`.
+
+    >>> import guerdon as gd
+    >>> from guerdon.core.example import ExamplePlay, example_tries
+    >>> gd.select.unlikely()(example_tries([[1.0]], steps=2), ExamplePlay()).muted.tolist()  # sampled with probability 1
+    [True, True]
+    """
+
+    below: float = knob(default=0.9, gt=0.0, le=1.0)
+
+    gives = ()
+
+    def __call__(self, batch: Batch, play: Play) -> Batch:
+        likely = batch.logp >= math.log(play.at(self.below))
+        play.log(unlikely_share=1 - float(likely.double().mean()) if batch.S else 0.0)
+        return dataclasses.replace(batch, muted=batch.muted | likely)
+
+
+@part
+class until_enough(FieldColumns):
+    """Draw more asks from `curriculum`, and score them with `scores`, until the selection `keep` leaves tracks of `groups`
+    groups, or `rounds` times.
+
+    With `with_spread` it is dynamic sampling as DAPO has it (Yu et al. 2025, arXiv:2503.14476), with `with_rate` balanced
+    online difficulty filtering (Bae et al. 2025, arXiv:2504.03380). DAPO's code draws whole batches anew; here each round
+    draws as many asks as groups are missing, so that little is thrown away. All tries stay in the batch: rates of success
+    are then over everything that was tried, and it is for the learner to make the same selection: `Learn(on=keep)`.
+    `curriculum` and `scores` are the recipe's own, the same objects: a draw is counted once, in its state, and a resumed
+    run draws what an unbroken one does.
+
+    *Biased* towards tasks that `keep` likes, on purpose. Steps differ in cost: `again/asked` are the asks that were added,
+    `again/rounds` how often, `again/short` the groups that are still missing (then it is learned from what there is).
+
+    >>> import guerdon as gd
+    >>> task = gd.tasks.load("countdown:2")
+    >>> problems, right, keep = gd.curricula.uniform(task), gd.rewards.verified(task), gd.select.with_spread("correct")
+    >>> more = gd.select.until_enough(problems, [right], keep, groups=8)
+    >>> more.needs, more.gives
+    (('correct',), ('correct',))
+    """
+
+    curriculum: Any
+    scores: Annotated[list[Any], ColumnField("gives")]
+    keep: Annotated[Any, ColumnField("needs")]
+    groups: int = knob(default=16, ge=1)
+    rounds: int = knob(default=10, ge=0)  # of verl's recipe for DAPO
+    by: Group = "ask"
+
+    def __post_init__(self) -> None:
+        check_scores(self.scores, label(self))
+
+    def __call__(self, batch: Batch, play: Play) -> Batch:
+        asked = rounds = 0
+        while (missing := self.groups - self._found(batch, play)) > 0 and rounds < self.rounds:
+            asks = self.curriculum.draw(missing, play)
+            if not asks:
+                break
+            batch, _ = play_more(batch, asks, self.scores, play)
+            asked, rounds = asked + len(asks), rounds + 1
+        play.log(**{"again/asked": asked, "again/rounds": rounds, "again/short": max(missing, 0)})
+        return batch
+
+    def _found(self, batch: Batch, play: Play) -> int:
+        return int(self.keep(batch, play).group(self.by)[1])
+
+
+@part
+class top_share:
+    r"""Of all tracks the share `share` that scores highest in `column`, rounded up, of equals the first; or with
+    `column=""` as many by lot. One without a score is not kept.
+
+    How reward models choose traces to imitate: ReasonFlux-PRM (Zou et al. 2025, arXiv:2506.18896) keeps the highest
+    thousand of 59,000 with no regard to the problem. *Biased* towards problems whose tries score high, easy ones; `best`
+    takes of every problem its own. Each step's batch is chosen from by itself.
+
+    >>> import guerdon as gd
+    >>> from guerdon.core.example import ExamplePlay, example_tries
+    >>> gd.select.top_share("reward", 0.4)(example_tries([[0.0, 2.0, 1.0], [None, 3.0]]), ExamplePlay())["reward"].tolist()
+    [2.0, 3.0]
+    """
+
+    column: str = "reward"
+    share: float = knob(default=0.2, gt=0.0, le=1.0)
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        return (self.column,) if self.column else ()
+
+    def __call__(self, batch: Batch, play: Play) -> Batch:
+        if self.column:
+            score = batch.track_column(self.column, "top_share").value.double()
+        else:
+            score = torch.rand(batch.K, generator=play.generator("top_share"), dtype=torch.float64)
+        score = score.masked_fill(batch.failed_K, float("nan"))
+        size = -(-round(self.share * batch.K * 1e6) // 1_000_000)
+        order = torch.argsort(torch.nan_to_num(score, nan=float("-inf")), descending=True, stable=True)[:size]
+        kept = torch.zeros(batch.K, dtype=torch.bool)
+        kept[order] = ~score[order].isnan()
+        return batch.take(kept)

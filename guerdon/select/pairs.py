@@ -1,6 +1,9 @@
-"""Pairs of tracks from a number per track: what preference losses learn from.
+"""Pairs for preference losses: of tracks by a number per track, and of sibling steps of a tree by their outcomes.
 
-Leaves out: preferences that come as such, from people or from a judge of two (`judges/compare.py`), and softened labels.
+Leaves out: preferences that come as such, from people or from a judge of two (`judges/compare.py`), softened labels, and the
+value of a segment by other means than its tracks: any column will do.
+
+Axes: S steps, G segments, K tracks; of a new batch's steps and segments it is known which old ones they were.
 """
 
 from __future__ import annotations
@@ -11,9 +14,14 @@ from collections.abc import Sequence
 from typing import Literal
 
 import torch
+from torch import Tensor
 
 from guerdon.core.batch import Batch, Group, Pairs
+from guerdon.core.column import Column
+from guerdon.core.episode import Segment
 from guerdon.core.field_columns import FieldColumns, Needs
+from guerdon.core.levels import expand, gather_up, starts
+from guerdon.core.pack import pack, places, unpack
 from guerdon.core.part import knob, part
 from guerdon.core.play import Play
 
@@ -81,3 +89,133 @@ def _places(batch: Batch) -> list[tuple[int, int, int, int]]:
     rows = zip(batch.episode[batch.leaf].tolist(), batch.place[batch.leaf].tolist(), strict=True)
     named = [(batch.episodes[e], last) for e, last in rows]
     return [(episode.step, episode.number, episode.attempt, last) for episode, last in named]
+
+
+@part
+class step_pairs(FieldColumns):
+    r"""The step preferences of trees, for `Learn(on=...)`: of the segments that go on from one place of an episode, $(a, b)$
+    with $V(a) - V(b) \ge$ `least` and $V(a) > V(b)$, where $V$ is a column per segment, or the mean of one per track over the
+    tracks through the segment. The difference is the pair's margin, its label 1.
+
+    Each set of siblings that makes a pair becomes an episode of its own: the trunk that leads to them, and them; what came
+    after is left out. A track ends at a sibling. The trunk's steps stand in both tracks of a pair, so in `dpo` they cancel, and
+    what is learned is the step: Step-DPO (Lai et al. 2024, arXiv:2406.18629), with values in place of a judge's word. A loss
+    over lists takes the siblings of an episode for one list (`list_ranking`).
+
+    Siblings that did the same are one, worth the mean over the tracks through any of them: they differ by luck alone, and would
+    teach nothing. `which="extremes"` takes the best sibling against the worst and leaves the others out, `"all"` every ordered
+    pair. A set of which all are equal, or fewer than two have a value, makes none. Of a column per track a new track has the
+    mean over the tracks through its last segment; columns per step and segment stay as they are.
+
+    Biased where values are means of few tracks: the best of several is partly luck, the more the deeper in a tree. Logs
+    `step_pairs`, and `unpaired_siblings`, the share of sets that make none.
+
+    >>> import guerdon as gd
+    >>> gd.select.step_pairs("correct", least=0.25).needs, gd.select.step_pairs().gives
+    (('correct',), ('pairs',))
+    """
+
+    column: Needs = "reward"
+    least: float = knob(default=0.0, ge=0.0)
+    which: Literal["extremes", "all"] = "all"
+
+    gives = ("pairs",)
+
+    def __call__(self, batch: Batch, play: Play) -> Batch:
+        one_G = _one_of_the_same(batch)
+        value = _of_segments(batch, batch.cols[self.column], one_G).tolist()
+        sets, least = _siblings(batch, one_G), play.at(self.least)
+        pairs: list[tuple[int, int]] = []  # segments of `batch`
+        kept: list[list[int]] = []
+        for siblings in sets:
+            own = self._pairs([g for g in siblings if value[g] == value[g]], value, least)
+            pairs += own
+            if own:
+                kept.append([g for g in siblings if any(g in pair for pair in own)])
+        play.log(step_pairs=float(len(pairs)), unpaired_siblings=1 - len(kept) / max(len(sets), 1))
+        made, track_of = _pruned(batch, kept, one_G)
+        better, worse = ([track_of[pair[side]] for pair in pairs] for side in (0, 1))
+        margin = torch.tensor([value[a] - value[b] for a, b in pairs])
+        ends = torch.tensor([better, worse], dtype=torch.long).reshape(2, -1)
+        return dataclasses.replace(made, pairs=Pairs.of(ends[0], ends[1], margin)).recount()
+
+    def _pairs(self, siblings: Sequence[int], value: Sequence[float], least: float) -> list[tuple[int, int]]:
+        if self.which == "extremes" and siblings:  # max and min keep the first of equals
+            siblings = [max(siblings, key=lambda g: value[g]), min(siblings, key=lambda g: value[g])]
+        gaps = ((a, b, value[a] - value[b]) for a in siblings for b in siblings)
+        return [(a, b) for a, b, gap in gaps if gap > 0 and gap >= least]
+
+
+def _one_of_the_same(batch: Batch) -> Tensor:
+    """[G] the first of the siblings that were shown and did what each did."""
+    first: dict[tuple[int, int, int, bytes, bytes], int] = {}
+    actions = torch.split(batch.action, batch.length.tolist())
+    contexts = torch.split(batch.context, batch.context_length.tolist())
+    one = []
+    for g, place in enumerate(_sibling_places(batch)):
+        one.append(first.setdefault((*place, contexts[g].numpy().tobytes(), actions[g].numpy().tobytes()), g))
+    return torch.tensor(one, dtype=torch.long)
+
+
+def _of_segments(batch: Batch, column: Column, one_G: Tensor) -> Tensor:
+    """[G] the mean of what siblings that did the same have: their own numbers, or the means of their steps'; or the mean over
+    the tracks through them."""
+    value = column.value.double()
+    if column.level == "track":
+        return gather_up(value[batch.path_track], one_G[batch.path_seg], batch.G, "mean")
+    own_G = value if column.level == "segment" else batch.up(value, "segment", by="mean")
+    return gather_up(own_G, one_G, batch.G, "mean")
+
+
+def _sibling_places(batch: Batch) -> list[tuple[int, int, int]]:
+    """[G] where each segment goes on from, and whose it is."""
+    return list(zip(batch.parent.tolist(), batch.episode.tolist(), batch.role.tolist(), strict=True))
+
+
+def _siblings(batch: Batch, one_G: Tensor) -> list[list[int]]:
+    """The segments of a role that go on from one segment, or that begin one episode, one of each that did the same, where there
+    are two or more segments."""
+    sets: dict[tuple[int, int, int], list[int]] = {}
+    for g, place in enumerate(_sibling_places(batch)):
+        sets.setdefault(place, []).append(g)
+    one = one_G.tolist()
+    return [[g for g in siblings if one[g] == g] for siblings in sets.values() if len(siblings) > 1]
+
+
+def _pruned(batch: Batch, sets: Sequence[Sequence[int]], one_G: Tensor) -> tuple[Batch, dict[int, int]]:
+    """An episode for each set of siblings, of the segments that lead to them and themselves; and the track that ends at
+    each."""
+    whole, local = unpack(batch), places(batch)
+    episodes, old_g = [], list[int]()
+    for siblings in sets:
+        trunk: list[int] = []
+        at = int(batch.parent[siblings[0]])
+        while at >= 0:
+            trunk.insert(0, at)
+            at = int(batch.parent[at])
+        source = whole[int(batch.episode[siblings[0]])]
+        segments: list[Segment] = []
+        for place, g in enumerate((*trunk, *siblings)):
+            parent = min(place, len(trunk)) - 1
+            segments.append(source.segments[local[g]].but(parent=parent))
+        episodes.append(source.but(segments=tuple(segments)))
+        old_g += [*trunk, *siblings]
+    made, index_g = pack(episodes), torch.tensor(old_g, dtype=torch.long)
+    index_s = expand(index_g, starts(batch.length), batch.length)
+    muted = batch.muted[index_s]
+    taught = (batch.weight > 0)[index_s]
+    made = dataclasses.replace(made, muted=muted, weight=torch.where(taught, made.weight, 0.0))
+    ends = index_g[made.leaf]
+    cols = {name: _taken(batch, column, index_s, index_g, ends, one_G) for name, column in batch.cols.items()}
+    return made.with_cols(cols), {g: k for k, g in enumerate(ends.tolist())}
+
+
+def _taken(batch: Batch, column: Column, index_s: Tensor, index_g: Tensor, ends: Tensor, one_G: Tensor) -> Column:
+    if column.level == "step":
+        return column.take(index_s)
+    if column.level == "segment":
+        return column.take(index_g)
+    through = one_G[batch.path_seg]
+    value = gather_up(column.value[batch.path_track], through, batch.G, "mean")[ends]
+    reason = gather_up(column.reason.double()[batch.path_track], through, batch.G, "max")[ends]
+    return Column("track", value, torch.where(value.isnan(), reason, 0.0).to(torch.int8))

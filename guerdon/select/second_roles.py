@@ -3,7 +3,7 @@
 `follow_up` asks and joins: what the second role does is stored, paid and learned from like anything else.
 `aggregate_followups` goes back: the mean of a column over the followers, as a column of the tracks that they follow.
 What is asked goes through `play`, so it counts in the run's budget.
-Leaves out: asking the same again (`again.py`, `hints.py`), and judges, which are rewards and never learn (`judges`).
+Leaves out: asking the same again (`filters.py`, `hints.py`), and judges, which are rewards and never learn (`judges`).
 """
 
 from __future__ import annotations

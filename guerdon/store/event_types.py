@@ -60,7 +60,7 @@ class StepDone(Event):
 class Evaluated(Event):
     """Held-out results after `step + 1` steps (-1: before the first); `result` has the numbers of all exams, those of a named
     one as `NAME/metric`. `problems` has by exam what came of each problem, for runs that sat the same ones to be compared
-    (`guerdon.exams.tried_problems`). A study's are those of its runs, one after the other, with what it had `spent` by then in
+    (`guerdon.exams.tries`). A study's are those of its runs, one after the other, with what it had `spent` by then in
     every unit of a budget."""
 
     result: dict[str, Any] = field(default_factory=dict)

@@ -2,7 +2,7 @@
 
 Forms: `prompt, completions, labels` with lists of steps and of labels, as TRL has them (`steps` and `ratings` are other names
 for them), steps that are objects with a text and a label; and Math-Shepherd's, a text whose lines end with + or -.
-Leaves out: labels of generated families, which are checked and not read (`rewards/stage/step_truth.py`).
+Leaves out: labels of generated families, which are checked and not read (`rewards/stage/step_labels.py`).
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """A reward's function as a box of the sandbox calls it. Imported inside boxes, anew for each: it imports next to nothing.
 
-Leaves out: who calls it (`rewards/asking/boxed_calls.py`).
+Leaves out: who calls it (`rewards/asking/calls.py`).
 """
 
 from __future__ import annotations

@@ -180,9 +180,9 @@ def test_a_hack_on_half_of_the_problems_is_counted_on_half():
 def test_the_report_is_plain_data_and_reads_in_any_width():
     report = attack(here(substring), "chain:1", calls=250, problems=4)
     told = report.to_dict()
-    assert told["ok"] is False and {"name", "share", "harm", "example", "mend", "blind"} <= set(told["hacks"][0])
+    assert told["ok"] is False and {"name", "share", "harm", "example", "fix", "blind"} <= set(told["hacks"][0])
     assert max(map(len, report.page(60).splitlines())) <= 60
-    assert "mend:" in report.page() and "<table>" in report._repr_html_()
+    assert "fix:" in report.page() and "<table>" in report._repr_html_()
     assert repr(report).startswith("AttackReport(substring on chain: ")
     harms = [hack.harm for hack in report.hacks]
     assert harms == sorted(harms, reverse=True)

@@ -232,7 +232,7 @@ def test_a_cluster_has_the_rule_that_tells_paid_from_unpaid():
 
 
 def hack(name, example, problems=4, blind=True, gain=1.0):
-    return Hack(name, problems, 4, gain, example, "t/0", 1.0, 1.0, 0.0, "mend", blind)
+    return Hack(name, problems, 4, gain, example, "t/0", 1.0, 1.0, 0.0, "fix", blind)
 
 
 def test_what_adds_nothing_is_told_beside():

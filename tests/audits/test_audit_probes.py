@@ -337,6 +337,6 @@ def test_nearly_gold_counts_where_enough_problems_show_it():
     two = said(*gold, *nothing, *[("manner", group, 0.92 if group < 2 else 0.1) for group in range(4)])
     one = said(*gold, *nothing, *[("manner", group, 0.92 if group < 1 else 0.1) for group in range(4)])
     low = said(*gold, *nothing, *[("manner", group, 0.85) for group in range(4)])
-    assert [each.completions for each in nearly_paid(two, [])] == ["manner"]
+    assert [each.about for each in nearly_paid(two, [])] == ["manner"]
     assert not [*nearly_paid(one, [])] and not [*nearly_paid(low, [])]
     assert not [*nearly_paid(two, [], luck=0.5)]  # as many as a guess gets right

@@ -66,8 +66,10 @@ def probed(number: int, member: bool | None, score: float) -> ProbedProblem:
 def test_a_report_says_what_tells_and_what_does_not():
     report = report_of([probed(i, i < 20, float(i < 20)) for i in range(40)], resamples=50)
     assert report.auc["self_critique"].auc == 1.0 and report.auc["min_k"].auc == 0.5 and not report.balanced
-    assert "Self-Critique: AUC 1.000 (1.000 to 1.000) over 20 members and 20 others: it tells" in str(report)
-    assert "Min-K%: AUC 0.500 (0.500 to 0.500) over 20 members and 20 others: it does not tell" in str(report)
+    assert "Self-Critique: AUC 1.000 (1.000 to 1.000) over 20 members and 20 others: it distinguishes members" in str(
+        report
+    )
+    assert "Min-K%: AUC 0.500 (0.500 to 0.500) over 20 members and 20 others: it does not distinguish" in str(report)
     assert [each.task.id for each in report.suspects(2)] == ["0", "1"]
     assert "only order problems" in str(report_of([probed(0, None, 1.0)]))
 

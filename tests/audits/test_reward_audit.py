@@ -15,8 +15,9 @@ from guerdon.audits.asking import ask
 from guerdon.audits.auditing import audit, the_reward
 from guerdon.audits.kinds import CheckedSample
 from guerdon.audits.probes.worlds import played
-from guerdon.audits.rates import error_rates, rate_of, told_apart, whole_rates
+from guerdon.audits.rates import auc_of, error_rates, rate_of, whole_rates
 from guerdon.audits.report import AuditReport
+from guerdon.core.errors import Notice
 from guerdon.core.task import truth_of
 
 PLAIN = (
@@ -56,7 +57,7 @@ def test_a_planted_substring_match_is_named_first(task):
     report = audit(substring, task, problems=8)
     first = report.findings[0]
     assert not report.ok and first.name == "substring match" and first.severity == "severe"
-    assert len(first.examples) == 3 and "compare it whole" in first.mend
+    assert len(first.examples) == 3 and "compare it whole" in first.fix
     assert all(each.score >= each.gold for each in first.examples)
     assert [f.harm for f in report.severe] == sorted((f.harm for f in report.severe), reverse=True)
 
@@ -83,16 +84,18 @@ def test_nor_in_a_sandbox(task):
     [
         (lambda completion, answer: float(str(completion).strip().endswith(answer)), "the last characters count"),
         pytest.param(
-            lambda completion, answer: float(len(completion) > 150), "right is not paid", marks=pytest.mark.slow
+            lambda completion, answer: float(len(completion) > 150),
+            "right answers are not paid",
+            marks=pytest.mark.slow,
         ),
         (
             lambda completion, answer: min(len(completion), 2000) / 150 + (completion.split()[-1:] == [answer]),
             "length is paid",
         ),
-        (lambda completion, answer: 1.0, "right is not paid"),
+        (lambda completion, answer: 1.0, "right answers are not paid"),
         (
             lambda completion, answer: 1.5 * ("=" in completion) + 0.1 * (completion.split()[-1:] == [answer]),
-            "the truth is a small part of it",
+            "correctness is a small part of it",
         ),
     ],
     ids=["end", "length alone", "length", "constant", "form"],
@@ -118,7 +121,7 @@ def test_calls_that_are_paid_without_end_are_found_in_a_world():
         return 0.2 * sum("call" in turn for turn in turns) + (turns[-1] == f"= {answer}")
 
     report = audit(busy, "calculator/chain:4", problems=4)
-    assert any(f.kinds == ("busy",) and "pay a call at most once" in f.mend for f in report.severe)
+    assert any(f.kinds == ("busy",) and "pay a call at most once" in f.fix for f in report.severe)
 
 
 def test_episodes_are_really_played_and_judged():
@@ -152,7 +155,7 @@ def test_auc_is_mann_and_whitneys():
     right, wrong = [1.0, 0.7, 0.7], [0.7, 0.1, 0.3, 0.9]
     asked = said(*right, *wrong, kinds="gpp" + "nnee")
     u = stats.mannwhitneyu(right, wrong).statistic
-    assert told_apart(asked)["auc"] == pytest.approx(u / 12)
+    assert auc_of(asked)["auc"] == pytest.approx(u / 12)
 
 
 def test_length_that_moves_scores_is_measured():
@@ -181,16 +184,40 @@ def test_a_models_tries_and_groups_without_signal():
     assert report.tried["tries"] == 6 and report.tried["groups"] == 2 and "flat" in report.tried
 
 
-def test_what_fails_and_what_wavers_is_told():
+def test_a_reward_that_raises_and_one_that_is_not_deterministic():
     @gd.reward(isolate=False)
     def fragile(completion, answer):
         return float(completion.split()[-1] == answer)
 
     report = audit(fragile, "chain:2", problems=4)
-    assert report.severe[0].name == "it breaks" and len(report.failures) > 0
+    assert report.severe[0].name == "it raises" and len(report.failures) > 0
     count = iter(range(10**6))
     wavering = gd.reward(lambda completion, answer: float(answer in completion) + 1e-3 * next(count), isolate=False)
-    assert any(f.name == "it wavers" for f in audit(wavering, "chain:2", problems=4).severe)
+    assert any(f.name == "it is not deterministic" for f in audit(wavering, "chain:2", problems=4).severe)
+
+
+def test_labels_are_part_of_an_audit_and_need_no_task():
+    rows = [{"prompt": "5+7=", "completion": said, "label": said == "12"} for said in ("12", "13", "it is not 12")]
+    strict = gd.reward(lambda completion: float(completion == "12"), isolate=False)
+    loose = gd.reward(lambda completion: float("12" in completion), isolate=False)
+    good, bad = audit(strict, labels=rows), audit(loose, labels=rows)
+    assert good.ok and (good.labelled["agree"], good.labelled["auc"]) == (3, 1.0) and good.kinds == []
+    assert [(f.fault, f.count) for f in bad.severe] == [("label", 1)] and bad.labelled["auc"] == 0.75
+    with pytest.raises(gd.UserError, match="the adversary needs problems"):
+        audit(strict, labels=rows, adversary=10)
+
+
+def rights(report):
+    return {row["kind"] for row in report.kinds if row["right"]}
+
+
+def test_the_check_is_the_quick_form_of_the_audit():
+    quick, full = gd.check_reward(substring, "chain:2", problems=4), audit(substring, "chain:2", problems=4)
+    kinds = {row["kind"]: row for row in full.kinds}
+    assert type(quick) is type(full) and quick.severe[0].name == full.severe[0].name == "substring match"
+    assert len(quick.kinds) < len(kinds) and all(row["count"] <= kinds[row["kind"]]["count"] for row in quick.kinds)
+    assert [row for row in quick.kinds if row["right"]] == [row for row in full.kinds if row["kind"] in rights(quick)]
+    assert quick.partial == quick.sensitivity == {} and full.partial and full.sensitivity
 
 
 # --- what is taken for a reward -----------------------------------------------------------------------------------------
@@ -238,6 +265,14 @@ def test_a_report_comes_back_as_it_was(report, tmp_path):
     place = report.save(tmp_path / "deep")
     again = AuditReport.load(place)
     assert json.dumps(again.to_dict()) == json.dumps(report.to_dict()) and again.findings[0] == report.findings[0]
+    with pytest.warns(Notice, match=r"Finding\.mend is Finding\.fix now"):
+        assert again.findings[0].mend == report.findings[0].fix
+    told = json.loads((place / "audit.json").read_text())
+    first = told["findings"][0]
+    first["mend"] = first.pop("fix")
+    del first["fault"]
+    (place / "audit.json").write_text(json.dumps({**told, "format": 1}))  # as 0.2 wrote it
+    assert AuditReport.load(place).findings[0].fix == report.findings[0].fix
     (place / "audit.json").write_text("{}")
     with pytest.raises(gd.UserError, match="is no audit of this version"):
         AuditReport.load(place)
@@ -250,7 +285,7 @@ def test_a_page_fits_its_terminal(report, width):
     lines = report.page(width).splitlines()
     tabular = [line for line in lines if re.search(r"\d %|\d%|95 % interval", line)]
     assert all(len(line) <= width for line in lines if line not in tabular)
-    assert any("mend:" in line for line in lines)
+    assert any("fix:" in line for line in lines)
 
 
 def test_what_a_completion_says_is_no_markup():

@@ -17,8 +17,7 @@ from guerdon.core.errors import Notice, UserError
 from guerdon.core.pack import pack
 from guerdon.core.schedule import linear
 from guerdon.core.task import Ask, Task
-from guerdon.rewards.formula.algebra import blend, normalised
-from guerdon.rewards.formula.metric_weight import by_metric
+from guerdon.rewards.formula.algebra import blend, by_metric, normalised
 from guerdon.rewards.stage.score_stages import score
 
 

@@ -14,7 +14,7 @@ from guerdon.loop.build import RunRequest, build
 from guerdon.loop.catalog import listings
 from guerdon.rewards.formula.reward import Reward
 from guerdon.rewards.formula.versions import version_of
-from guerdon.rewards.text.exact_lines import true_lines
+from guerdon.rewards.text.task_checks import true_lines
 from guerdon.tasks import load
 from guerdon.tasks.families.tiny import successor
 

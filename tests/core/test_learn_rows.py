@@ -32,12 +32,11 @@ from guerdon.core.pack import pack
 from guerdon.core.part import get_state, part, set_state
 from guerdon.core.task import Sampling
 from guerdon.engine.player import Player
-from guerdon.losses.imitation import sft
+from guerdon.losses.imitation import sft, weighed
 from guerdon.losses.pair import dpo
 from guerdon.losses.penalties import entropy
 from guerdon.losses.policy import clipped
 from guerdon.losses.reduce import per_track
-from guerdon.losses.row_weights import weighed
 from guerdon.losses.signs import by_sign
 from guerdon.losses.terms import Term
 from guerdon.models.tables import tabular

@@ -20,7 +20,7 @@ from guerdon.losses.policy import clipped
 from guerdon.models.frozen_copy import snapshot
 from guerdon.models.past_selves import pool
 from guerdon.models.tables import tabular
-from guerdon.rewards.stage.environment_pay import paid
+from guerdon.rewards.stage.placing import paid
 from guerdon.rewards.stage.score_stages import score, verified
 from guerdon.select.hints import begun
 from guerdon.store.rollout_files import read_batch, write_batch

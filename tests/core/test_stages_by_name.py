@@ -13,15 +13,14 @@ from guerdon.core.learn import Learn
 from guerdon.core.part import describe, fingerprint, knob, part, walk
 from guerdon.core.recipe import Recipe
 from guerdon.core.stages import Stages
-from guerdon.credit.batch_relative import whiten
+from guerdon.credit.baselines import whiten
 from guerdon.credit.group_relative import centre
 from guerdon.curricula.plain import uniform
 from guerdon.envs.simple import single_turn
 from guerdon.losses.policy import clipped
 from guerdon.models.tables import tabular
 from guerdon.rewards.stage.score_stages import score, verified
-from guerdon.select.again import until_enough
-from guerdon.select.filters import with_spread
+from guerdon.select.filters import until_enough, with_spread
 from guerdon.tasks.families.tiny import successor
 
 

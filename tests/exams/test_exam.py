@@ -13,8 +13,8 @@ from guerdon.credit.group_relative import centre
 from guerdon.curricula.plain import uniform
 from guerdon.envs.simple import single_turn
 from guerdon.exams.best_of_n import best_of
-from guerdon.exams.games import seat_exams
 from guerdon.exams.rates import accuracy, answer_length, majority_vote
+from guerdon.exams.rewards_given import seat_exams
 from guerdon.exams.scorers import first_error, pair_accuracy
 from guerdon.loop.build import RunRequest, build
 from guerdon.loop.proof.records import curve_of, numbers_of, score_of, value_of

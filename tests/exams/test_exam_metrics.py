@@ -18,10 +18,9 @@ from guerdon.core.pack import pack
 from guerdon.core.statistics import brier, calibration_error, interval, pass_at_k, reliability
 from guerdon.exams.best_of_n import best_of, chosen
 from guerdon.exams.example_sitting import example_sitting
-from guerdon.exams.games import games_won, mean_return
-from guerdon.exams.measures import first_error_scores, first_wrong
 from guerdon.exams.rates import accuracy, answer_length, coverage, majority_vote, voted
-from guerdon.exams.scorers import calibration, pair_accuracy
+from guerdon.exams.rewards_given import games_won, mean_return
+from guerdon.exams.scorers import calibration, first_error_scores, first_wrong, pair_accuracy
 from guerdon.exams.tries import powers
 
 NAN = math.nan

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import guerdon as gd
 from guerdon.core.column import Reason
 from guerdon.core.part import live
-from guerdon.judges.wording import check_places, expected, filled, last_verdict
+from guerdon.judges.judging import check_places, expected, filled, last_verdict
 from guerdon.rewards.asking.function import ask_all
 from guerdon.rewards.asking.samples import Samples
 

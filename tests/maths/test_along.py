@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from guerdon.core.levels import moments
-from guerdon.credit.sums import decayed_sum, later_sum
+from guerdon.credit.returns import decayed_sum, later_sum
 
 NAN = float("nan")
 

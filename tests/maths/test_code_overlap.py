@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from guerdon.rewards.text.code_overlap import TOKENS, bleu_of, code_bleu, shapes, subtrees_met
+from guerdon.rewards.text.overlap import TOKENS, bleu_of, code_bleu, shapes, subtrees_met
 
 
 def test_words_numbers_and_signs_are_tokens():

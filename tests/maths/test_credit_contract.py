@@ -21,17 +21,13 @@ from guerdon.core.pack import pack
 from guerdon.core.part import PARTS
 from guerdon.core.stages import shelf_of
 from guerdon.credit.advantage_estimation import gae
-from guerdon.credit.baselines import role_baseline, weighted_baseline
-from guerdon.credit.batch_relative import whiten
+from guerdon.credit.baselines import role_baseline, weighted_baseline, whiten
 from guerdon.credit.group_relative import centre
-from guerdon.credit.mix import mixed, separately
-from guerdon.credit.partial import only
+from guerdon.credit.mix import mixed, only, separately, teacher_log_ratio
 from guerdon.credit.pass_at_k import best_of_k
-from guerdon.credit.prefix_tree import branch_gain
 from guerdon.credit.returns import redistribute, reward_to_go
-from guerdon.credit.teacher import teacher_log_ratio
 from guerdon.credit.track_steps import track_steps
-from guerdon.credit.tree import prefix_gain
+from guerdon.credit.tree import branch_gain, prefix_gain
 from guerdon.credit.turns import turn_baseline
 from guerdon.loop.catalog import part_modules
 from guerdon.recipes.curriculum.dr_saf.parts import spare_correct

@@ -14,7 +14,7 @@ from guerdon.core.errors import UserError
 from guerdon.core.example import ExamplePlay, example_tries
 from guerdon.core.levels import gather_up
 from guerdon.core.pack import pack
-from guerdon.credit.batch_relative import whiten
+from guerdon.credit.baselines import whiten
 from guerdon.credit.group_relative import centre
 from guerdon.credit.mix import mixed, separately
 

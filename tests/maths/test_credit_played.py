@@ -13,14 +13,13 @@ from guerdon.core.optim import adam
 from guerdon.core.pack import pack
 from guerdon.core.part import part
 from guerdon.core.task import Ask, Sampling
-from guerdon.credit.greedy import greedy_baseline
-from guerdon.credit.restart_values import restarts
+from guerdon.credit.restart_values import greedy_baseline, restarts
 from guerdon.curricula.plain import uniform
 from guerdon.engine.player import Player
 from guerdon.envs.simple import single_turn
 from guerdon.losses.policy import clipped
 from guerdon.models.tables import tabular
-from guerdon.rewards.stage.environment_pay import paid
+from guerdon.rewards.stage.placing import paid
 from guerdon.rewards.stage.score_stages import score, verified
 
 

@@ -11,7 +11,7 @@ import torch
 
 from guerdon.core.column import Column, Reason
 from guerdon.core.example import ExamplePlay, example_tries
-from guerdon.credit.batch_relative import whiten
+from guerdon.credit.baselines import whiten
 from guerdon.credit.group_relative import centre
 from guerdon.credit.mix import separately
 

@@ -17,8 +17,7 @@ from guerdon.core.column import Column
 from guerdon.core.example import ExamplePlay
 from guerdon.core.pack import pack
 from guerdon.credit.advantage_estimation import gae
-from guerdon.credit.baselines import role_baseline, weighted_baseline
-from guerdon.credit.batch_relative import whiten
+from guerdon.credit.baselines import role_baseline, weighted_baseline, whiten
 from guerdon.credit.group_relative import centre
 from guerdon.credit.pass_at_k import best_of_k
 from guerdon.credit.returns import redistribute, reward_to_go

@@ -16,7 +16,7 @@ from strategies import episode, episode_lists, naive_members, naive_tracks, segm
 from guerdon.core.batch import ORDER
 from guerdon.core.levels import expand, gather_up, has_holes, moments, starts
 from guerdon.core.pack import pack
-from guerdon.credit.sums import later_sum
+from guerdon.credit.returns import later_sum
 
 NAN = float("nan")
 CLIMBS = [(f, c) for i, f in enumerate(ORDER) for c in ORDER[i + 1 :]]

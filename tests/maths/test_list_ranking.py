@@ -12,9 +12,8 @@ from strategies import episode, segment
 from guerdon.core.column import Column
 from guerdon.core.example import ExamplePlay
 from guerdon.core.pack import pack
-from guerdon.losses.pair import dpo
-from guerdon.losses.ranking import list_ranking
-from guerdon.select.sibling_pairs import step_pairs
+from guerdon.losses.pair import dpo, list_ranking
+from guerdon.select.pairs import step_pairs
 
 
 def lists(*worths):

@@ -9,12 +9,11 @@ from strategies import episode, segment
 from guerdon.core.column import Column
 from guerdon.core.errors import UserError
 from guerdon.core.pack import pack
-from guerdon.losses.imitation import sft
+from guerdon.losses.imitation import sft, weighed
 from guerdon.losses.pair import dpo
 from guerdon.losses.penalties import entropy, kl
 from guerdon.losses.policy import clipped, reweighted
 from guerdon.losses.reward_modelling import outcome
-from guerdon.losses.row_weights import weighed
 
 
 def batch(**cols):

@@ -17,9 +17,8 @@ from guerdon.core.pack import pack
 from guerdon.core.task import Sampling
 from guerdon.engine.player import Player
 from guerdon.losses.imitation import advantage_weighted
-from guerdon.losses.old_policy import masked, sampled, truncated
 from guerdon.losses.penalties import kl
-from guerdon.losses.policy import clipped, reweighted
+from guerdon.losses.policy import clipped, masked, reweighted, sampled, truncated
 from guerdon.losses.signs import by_sign, finished
 
 NAN = float("nan")

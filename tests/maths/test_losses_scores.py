@@ -22,9 +22,8 @@ from guerdon.core.task import Sampling
 from guerdon.engine.player import Player
 from guerdon.losses.critic import value
 from guerdon.losses.distillation import distilled, divergence
-from guerdon.losses.kl_in_reward import kl_cost
 from guerdon.losses.pair import better_nll, dpo, odds_ratio
-from guerdon.losses.penalties import estimate, kl
+from guerdon.losses.penalties import estimate, kl, kl_cost
 from guerdon.losses.reward_modelling import bradley_terry, implicit_outcome, outcome, step_labels
 from guerdon.losses.unpaired import kto, mismatched_kl
 from guerdon.models.frozen_copy import snapshot

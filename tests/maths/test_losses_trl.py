@@ -20,10 +20,9 @@ from guerdon.core.batch import Pairs
 from guerdon.core.column import Column
 from guerdon.core.pack import pack
 from guerdon.losses.distillation import distilled
-from guerdon.losses.old_policy import masked, truncated
 from guerdon.losses.pair import better_nll, dpo, odds_ratio
 from guerdon.losses.penalties import kl
-from guerdon.losses.policy import clipped, reweighted
+from guerdon.losses.policy import clipped, masked, reweighted, truncated
 from guerdon.losses.reward_modelling import bradley_terry
 from guerdon.losses.unpaired import kto
 

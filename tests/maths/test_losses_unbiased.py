@@ -15,8 +15,7 @@ from strategies import episode, segment
 
 from guerdon.core.column import Column
 from guerdon.core.pack import pack
-from guerdon.losses.old_policy import truncated
-from guerdon.losses.policy import clipped, reweighted
+from guerdon.losses.policy import clipped, reweighted, truncated
 
 ACTIONS = 3
 PATHS = list(itertools.product(range(ACTIONS), repeat=2))

@@ -13,9 +13,7 @@ from guerdon.core.column import Column
 from guerdon.core.episode import Episode, Segment
 from guerdon.core.pack import pack
 from guerdon.core.task import Ask, Task
-from guerdon.losses.old_policy import sampled
-from guerdon.losses.policy import clipped, reweighted
-from guerdon.losses.spread import BINS, FINE, MOST, REACH, WIDTH, counted, quantiles
+from guerdon.losses.policy import BINS, FINE, MOST, REACH, WIDTH, clipped, counted, quantiles, reweighted, sampled
 
 
 def read(log_ratio, weight=None):

@@ -18,9 +18,8 @@ from guerdon.core.example import ExamplePlay, example_tries
 from guerdon.core.pack import pack
 from guerdon.core.task import Ask, Sampling
 from guerdon.credit.group_relative import centre
-from guerdon.credit.prefix_tree import branch_gain
 from guerdon.credit.restart_values import restarts
-from guerdon.credit.tree import Tree, prefix_gain
+from guerdon.credit.tree import Tree, branch_gain, prefix_gain
 from guerdon.engine.player import Player
 from guerdon.envs.simple import single_turn
 from guerdon.models.probing import probe

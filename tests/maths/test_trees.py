@@ -18,10 +18,9 @@ from guerdon.core.pack import pack
 from guerdon.core.task import Sampling
 from guerdon.credit.track_steps import track_steps
 from guerdon.engine.player import Player
-from guerdon.losses.imitation import advantage_weighted, sft
+from guerdon.losses.imitation import advantage_weighted, sft, weighed
 from guerdon.losses.policy import clipped, reweighted
 from guerdon.losses.reduce import Members, reduce
-from guerdon.losses.row_weights import weighed
 from guerdon.models.tables import tabular
 
 MEANS = ["step", "track", "constant"]

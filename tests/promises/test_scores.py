@@ -31,7 +31,7 @@ from guerdon.rewards.asking.function import Leaf, ask_all
 from guerdon.rewards.asking.samples import Samples
 from guerdon.rewards.formula.reward import Reward
 from guerdon.rewards.formula.scores import LARGEST, Outcome, Scores
-from guerdon.rewards.stage.environment_pay import paid
+from guerdon.rewards.stage.placing import paid
 
 GOOD = "good"
 

@@ -187,7 +187,8 @@ def test_real_rehearsals_tell_a_refactoring_from_a_change(folder, cli):
 CHANGES = {  # file, what stands there, what is put in its place, whether results change
     "a loss divides by the root of a track's length": (
         "losses/reduce.py", "return (total / length).sum()", "return (total / length.sqrt()).sum()", True),
-    "groups are of asks": ("credit/groups.py", 'batch.group(by if by in COARSE else "task")', 'batch.group("ask")', True),
+    "groups are of asks": (
+        "credit/group_relative.py", 'batch.group(by if by in COARSE else "task")', 'batch.group("ask")', True),
     "half an exam": ("exams/drawing.py", "and len(drawn) < number:", "and len(drawn) < number // 2:", True),
     "a local has another name": ("tasks/family.py", "draw = random", "dice = random", False),
     "an import more": ("workers/processes.py", "import os\n", "import json\nimport os\n", False),

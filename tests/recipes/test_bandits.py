@@ -27,9 +27,7 @@ from guerdon.core.part import get_state, set_state
 from guerdon.core.schedule import linear
 from guerdon.core.seeds import generator
 from guerdon.core.task import Ask, Task, kinds_of
-from guerdon.curricula.bandits import bandit
-from guerdon.curricula.choosers import boltzmann, softmax, ucb
-from guerdon.curricula.signals import magnitude
+from guerdon.curricula.bandits import bandit, boltzmann, magnitude, softmax, ucb
 from guerdon.loop.catalog import listings
 from guerdon.tasks import load
 from guerdon.tasks.files import rows

@@ -15,7 +15,7 @@ from guerdon.core.errors import UserError
 from guerdon.core.example import ExamplePlay
 from guerdon.core.part import get_state, set_state
 from guerdon.curricula.blends import proportions
-from guerdon.curricula.epochs import APART
+from guerdon.curricula.plain import APART
 from guerdon.loop.build import RunRequest, build
 from guerdon.loop.catalog import find_recipe
 from guerdon.models.tables import tabular

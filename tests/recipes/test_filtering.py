@@ -14,12 +14,11 @@ from guerdon.core.example import ExamplePlay, example_tries
 from guerdon.core.pack import pack
 from guerdon.core.schedule import linear
 from guerdon.core.task import Ask, Task
-from guerdon.curricula.epochs import APART
+from guerdon.curricula.plain import APART
 from guerdon.loop.build import RunRequest, build
 from guerdon.loop.catalog import find_recipe
 from guerdon.models.tables import tabular
-from guerdon.select.again import until_enough
-from guerdon.select.filters import at_least, in_turn, with_rate, with_spread
+from guerdon.select.filters import at_least, in_turn, until_enough, with_rate, with_spread
 from guerdon.tasks.families.tiny import parity
 
 NAME = "balanced-online-difficulty-filtering"

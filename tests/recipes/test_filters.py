@@ -14,8 +14,7 @@ from guerdon.core.pack import pack
 from guerdon.core.task import Ask, Task
 from guerdon.losses.imitation import sft
 from guerdon.losses.policy import clipped
-from guerdon.select.again import until_enough
-from guerdon.select.filters import at_least, distinct, in_turn, with_spread
+from guerdon.select.filters import at_least, distinct, in_turn, until_enough, with_spread
 
 
 def kept(batch, chosen):

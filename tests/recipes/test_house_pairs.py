@@ -16,7 +16,7 @@ from guerdon.core.column import Column, Reason
 from guerdon.core.errors import UserError
 from guerdon.core.example import ExamplePlay, example_tries
 from guerdon.core.pack import pack
-from guerdon.curricula.stored_solutions import contrasts
+from guerdon.curricula.demonstrations import contrasts
 from guerdon.engine.player import Player
 from guerdon.envs.contrasting import side_by_side
 from guerdon.loop.catalog import find_recipe

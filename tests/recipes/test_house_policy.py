@@ -24,7 +24,7 @@ from guerdon.core.errors import UserError
 from guerdon.core.learn import Learn
 from guerdon.core.optim import adam
 from guerdon.core.recipe import Recipe
-from guerdon.curricula.epochs import APART
+from guerdon.curricula.plain import APART
 from guerdon.envs.simple import single_turn
 from guerdon.loop.build import RunRequest, build
 from guerdon.loop.catalog import find_recipe, listings

@@ -28,8 +28,8 @@ from guerdon.recipes.code.ledex.parts import (
     refinement,
     right_by_round,
 )
-from guerdon.rewards.stage.line_marks import line_ends
-from guerdon.rewards.text.code_overlap import code_bleu
+from guerdon.rewards.stage.step_labels import line_ends
+from guerdon.rewards.text.overlap import code_bleu
 from guerdon.tasks import debugged, load
 from guerdon.tasks.code.failing_calls import first_failure
 

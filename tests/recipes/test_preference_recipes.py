@@ -19,16 +19,15 @@ from guerdon.core.column import Column
 from guerdon.core.errors import Notice, UserError
 from guerdon.core.example import ExamplePlay
 from guerdon.core.pack import pack
-from guerdon.curricula.stored_answers import dataset_rows
+from guerdon.curricula.demonstrations import dataset_rows
 from guerdon.engine.player import Player
 from guerdon.envs.contrasting import side_by_side
 from guerdon.exams.exam import Exam, Sitting
-from guerdon.exams.recited_answers import implicit_pairs
-from guerdon.exams.scorers import first_error
+from guerdon.exams.scorers import first_error, implicit_pairs
 from guerdon.loop.catalog import find_recipe
 from guerdon.models.language_model import lm
-from guerdon.rewards.stage.labels_in_rows import given_labels, labelled_solutions
 from guerdon.rewards.stage.score_stages import verified
+from guerdon.rewards.stage.step_labels import given_labels, labelled_solutions
 from guerdon.tasks.preference_files import preferences
 from guerdon.tasks.step_files import labelled_steps
 

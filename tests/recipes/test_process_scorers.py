@@ -33,7 +33,7 @@ from guerdon.recipes.process.reasonflux_prm.parts import (
     traces_of,
 )
 from guerdon.recipes.process.scored_uses import imitating, paid_too, ranking
-from guerdon.rewards.model.both_directions import backwards
+from guerdon.rewards.model.reward_models import backwards
 from guerdon.tasks import load
 from guerdon.tasks.families.chained_arithmetic import chain
 

@@ -14,17 +14,16 @@ import guerdon as gd
 from guerdon.core.pack import pack
 from guerdon.core.part import part
 from guerdon.core.task import Sampling
-from guerdon.credit.prefix_tree import branch_gain
-from guerdon.credit.tree import prefix_gain
+from guerdon.credit.tree import branch_gain, prefix_gain
 from guerdon.engine.player import Player
 from guerdon.envs.simple import single_turn
 from guerdon.loop.catalog import find_recipe
-from guerdon.losses.ranking import list_ranking
+from guerdon.losses.pair import list_ranking
 from guerdon.models.tables import tabular
-from guerdon.rewards.stage.line_marks import line_ends
+from guerdon.rewards.stage.step_labels import line_ends
 from guerdon.search.grown_trees import sampled_tree
-from guerdon.select.sibling_pairs import step_pairs
-from guerdon.select.step_filters import unlikely
+from guerdon.select.filters import unlikely
+from guerdon.select.pairs import step_pairs
 from guerdon.tasks.files import rows
 
 QUIET = gd.Options(save_every=100, eval_tasks=0)

@@ -22,13 +22,12 @@ from guerdon.core.model import weights_hash
 from guerdon.core.pack import pack
 from guerdon.core.seeds import derive
 from guerdon.core.statistics import brier, calibration_error
-from guerdon.curricula.stored_solutions import contrasts
+from guerdon.curricula.demonstrations import contrasts
 from guerdon.engine.player import Player
 from guerdon.envs.contrasting import side_by_side
 from guerdon.envs.simple import single_turn
 from guerdon.exams.exam import Exam
-from guerdon.exams.measures import first_error_scores, first_wrong
-from guerdon.exams.scorers import first_error, pair_accuracy
+from guerdon.exams.scorers import first_error, first_error_scores, first_wrong, pair_accuracy
 from guerdon.loop.api import best_of
 from guerdon.loop.catalog import find_recipe
 from guerdon.loop.evaluate import evaluate
@@ -37,7 +36,7 @@ from guerdon.models.tables import tabular
 from guerdon.rewards.asking.function import ask_all
 from guerdon.rewards.asking.samples import Samples
 from guerdon.rewards.model.reward_models import outcome_model, process_model
-from guerdon.rewards.stage.step_truth import checked_solutions, line_labels
+from guerdon.rewards.stage.step_labels import checked_solutions, line_labels
 from guerdon.tasks.families.chained_arithmetic import chain
 from guerdon.tasks.families.tiny import parity
 

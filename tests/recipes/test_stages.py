@@ -10,8 +10,7 @@ import guerdon as gd
 from guerdon.core.errors import UserError
 from guerdon.core.example import ExamplePlay
 from guerdon.core.part import get_state, set_state
-from guerdon.curricula.plain import uniform
-from guerdon.curricula.sequences import in_stages
+from guerdon.curricula.plain import in_stages, uniform
 from guerdon.loop.build import RunRequest, build
 from guerdon.loop.catalog import find_recipe
 from guerdon.models.tables import tabular

@@ -16,7 +16,7 @@ from guerdon.core.errors import UserError
 from guerdon.core.example import ExamplePlay
 from guerdon.core.pack import pack
 from guerdon.core.part import get_state, part, set_state
-from guerdon.curricula.epochs import APART
+from guerdon.curricula.plain import APART
 from guerdon.loop.catalog import find_recipe
 from guerdon.models.tables import tabular
 from guerdon.recipes.curriculum.sws.parts import failure_rates, is_weak, shared_out, slope, weakness

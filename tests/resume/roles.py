@@ -13,7 +13,7 @@ from guerdon.losses.penalties import kl
 from guerdon.losses.policy import clipped
 from guerdon.models.past_selves import pool
 from guerdon.models.tables import tabular
-from guerdon.rewards.stage.environment_pay import paid
+from guerdon.rewards.stage.placing import paid
 from guerdon.rewards.stage.score_stages import score
 from guerdon.select.filters import best
 from guerdon.select.memory import remembered

@@ -14,12 +14,10 @@ from guerdon.core.column import Reason
 from guerdon.core.errors import UserError
 from guerdon.core.schedule import linear
 from guerdon.rewards.asking.function import reward
-from guerdon.rewards.formula.algebra import blend, least, most, normalised
-from guerdon.rewards.formula.gates import bonus, bounded, cascade
+from guerdon.rewards.formula.algebra import blend, bonus, bounded, cascade, least, most, normalised
 from guerdon.rewards.formula.per_step import delta, min_form, overall, potential, shortfall
 from guerdon.rewards.formula.reward import clip, gate, product, veto, weighted
-from guerdon.rewards.formula.scores import Outcome, Scores
-from guerdon.rewards.formula.where import Where
+from guerdon.rewards.formula.scores import Outcome, Scores, Where
 from guerdon.rewards.stage.scorer import work_out
 
 VALUE, ABSENT, FAILED, LATE = Reason.VALUE, Reason.NOT_APPLICABLE, Reason.FAILED, Reason.TIMED_OUT

@@ -13,8 +13,7 @@ import guerdon as gd
 from guerdon import score_samples
 from guerdon.core.column import Reason
 from guerdon.core.errors import UserError
-from guerdon.rewards.formula.scores import Outcome, Scores
-from guerdon.rewards.formula.where import Where
+from guerdon.rewards.formula.scores import Outcome, Scores, Where
 from guerdon.rewards.text.agreement import majority, win_rate
 
 

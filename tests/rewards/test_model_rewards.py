@@ -28,8 +28,7 @@ from guerdon.rewards.asking.function import ask_all
 from guerdon.rewards.asking.samples import Samples
 from guerdon.rewards.formula.algebra import blend
 from guerdon.rewards.model.confidence import likelihood, low_entropy, self_certainty
-from guerdon.rewards.model.implicit_reward import implicit
-from guerdon.rewards.model.reward_models import outcome_model, process_model
+from guerdon.rewards.model.reward_models import implicit, outcome_model, process_model
 from guerdon.rewards.stage.score_stages import score
 
 sys.path.append(str(Path(__file__).parent.parent / "resume"))

@@ -18,7 +18,7 @@ from guerdon.credit.group_relative import centre
 from guerdon.credit.returns import reward_to_go
 from guerdon.credit.track_steps import track_steps
 from guerdon.credit.turns import turn_baseline
-from guerdon.rewards.stage.environment_pay import paid
+from guerdon.rewards.stage.placing import paid
 
 NAN = float("nan")
 VALUE, NONE, FAILED = Reason.VALUE, Reason.NOT_APPLICABLE, Reason.FAILED

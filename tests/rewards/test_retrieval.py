@@ -20,7 +20,7 @@ from guerdon.core.task import Ask, Sampling, Task
 from guerdon.engine.player import Player
 from guerdon.rewards.asking.function import ask_all
 from guerdon.rewards.asking.samples import Samples
-from guerdon.rewards.model.perplexity import perplexity_gain
+from guerdon.rewards.model.confidence import perplexity_gain
 from guerdon.rewards.text.retrieval import ndcg, rank_incentive, recall, reciprocal_rank
 
 EVERY = [recall(), ndcg(), reciprocal_rank(), rank_incentive()]

@@ -14,8 +14,7 @@ from guerdon.core.column import Reason
 from guerdon.core.pack import pack
 from guerdon.loop.training import start
 from guerdon.rewards.asking.function import Leaf
-from guerdon.rewards.formula.algebra import blend, normalised
-from guerdon.rewards.formula.metric_weight import by_metric
+from guerdon.rewards.formula.algebra import blend, by_metric, normalised
 from guerdon.rewards.formula.scores import Outcome
 from guerdon.rewards.stage.score_stages import score
 

@@ -25,7 +25,7 @@ from guerdon.models.tables import tabular
 from guerdon.rewards.asking.samples import Samples
 from guerdon.rewards.formula.algebra import normalised
 from guerdon.rewards.stage.score_stages import checker, score, verified
-from guerdon.rewards.stage.step_truth import line_labels
+from guerdon.rewards.stage.step_labels import line_labels
 from guerdon.tasks.changed_source import ChangedSource
 from guerdon.tasks.families.chained_arithmetic import chain
 from guerdon.tasks.mixtures import mixture

@@ -14,7 +14,7 @@ from test_hostile import TESTS
 
 import guerdon as gd
 from guerdon.core.errors import UserError
-from guerdon.rewards.asking import boxed_calls
+from guerdon.rewards.asking import calls
 from guerdon.sandbox import Cause, Limits, SandboxPool
 from guerdon.sandbox.ran_program import Ran
 from guerdon.sandbox.zygote_handle import SandboxLost, ZygoteHandle
@@ -196,7 +196,7 @@ def test_every_way_to_end(pool, way, monkeypatch):
     assert (ran.cause, verdict(ran)) == (way.cause, way.tested), ran
     if way.called:
         called = pool.call_now(way.program + "\nlast = f", [{"x": 1}], name="f", limits=limits)
-        assert boxed_calls._result_of(called).kind == way.called, called
+        assert calls._result_of_box(called).kind == way.called, called
 
 
 def test_no_liar_is_better_off_than_wrong(pool):

@@ -8,7 +8,7 @@ import pytest
 from attacks import PAGE
 
 from guerdon.core.errors import UserError
-from guerdon.rewards.asking.boxed_calls import CROSS, LATE, SPARE, STAY
+from guerdon.rewards.asking.calls import CROSS, LATE, SPARE, STAY
 from guerdon.sandbox import Cause, Limits, run_python
 from guerdon.sandbox.boxed_sql import SHARED_BYTES, SHARED_CPU, SHARED_PART
 from guerdon.sandbox.sandbox_pool import MOST_WORKERS

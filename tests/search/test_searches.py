@@ -24,8 +24,10 @@ from guerdon.envs.simple import single_turn
 from guerdon.losses.imitation import sft
 from guerdon.models import value_head
 from guerdon.models.tables import tabular
-from guerdon.rewards.stage.step_truth import line_labels
-from guerdon.search import beam, chosen_path, log_ratio, lookahead, mcts, monte_carlo_scorer, revise, value_scorer, vote
+from guerdon.rewards.stage.step_labels import line_labels
+from guerdon.search import beam, log_ratio, lookahead, mcts, revise, vote
+from guerdon.search.line_tree import chosen_path
+from guerdon.search.step_scorers import monte_carlo_scorer, value_scorer
 from guerdon.search.uct import TreePlace
 from guerdon.select.filters import at_least
 

@@ -12,8 +12,8 @@ from guerdon.core.column import Column
 from guerdon.core.example import ExamplePlay
 from guerdon.core.pack import pack
 from guerdon.losses.pair import dpo
-from guerdon.select.sibling_pairs import step_pairs
-from guerdon.select.step_filters import unlikely
+from guerdon.select.filters import unlikely
+from guerdon.select.pairs import step_pairs
 
 
 def tree():

@@ -8,10 +8,10 @@ from nets import chooser
 import guerdon as gd
 from guerdon.core.optim import adam
 from guerdon.credit.advantage_estimation import gae
-from guerdon.credit.batch_relative import whiten
+from guerdon.credit.baselines import whiten
 from guerdon.losses.critic import value
 from guerdon.losses.policy import clipped
-from guerdon.rewards.stage.environment_pay import paid
+from guerdon.rewards.stage.placing import paid
 
 
 @gd.part

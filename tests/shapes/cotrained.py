@@ -14,7 +14,7 @@ from guerdon.losses.policy import clipped
 from guerdon.losses.reward_modelling import implicit_outcome
 from guerdon.models.frozen_copy import snapshot
 from guerdon.models.tables import tabular
-from guerdon.rewards.model.implicit_reward import implicit
+from guerdon.rewards.model.reward_models import implicit
 from guerdon.rewards.stage.score_stages import score, verified
 
 

@@ -7,13 +7,13 @@ from spiral import deals, kuhn, role_baseline
 import guerdon as gd
 from guerdon.core.optim import adam
 from guerdon.curricula.opponents import against as seated
-from guerdon.exams.games import seat_exams
+from guerdon.exams.rewards_given import seat_exams
 from guerdon.losses.penalties import entropy
 from guerdon.losses.policy import clipped
 from guerdon.models.frozen_copy import snapshot
 from guerdon.models.past_selves import pool
 from guerdon.models.tables import tabular
-from guerdon.rewards.stage.environment_pay import paid
+from guerdon.rewards.stage.placing import paid
 
 
 @gd.recipe("playing", family="self_play")

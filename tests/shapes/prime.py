@@ -9,7 +9,7 @@ from torch.nn.functional import binary_cross_entropy_with_logits
 import guerdon as gd
 from guerdon.core.levels import gather_up
 from guerdon.core.optim import adam
-from guerdon.credit.sums import later_sum
+from guerdon.credit.returns import later_sum
 from guerdon.curricula.plain import uniform
 from guerdon.envs.simple import single_turn
 from guerdon.losses.policy import clipped

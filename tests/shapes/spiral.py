@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import guerdon as gd
 from guerdon.core.optim import adam
-from guerdon.exams.games import seat_exams
+from guerdon.exams.rewards_given import seat_exams
 from guerdon.losses.penalties import entropy as bonus
 from guerdon.losses.policy import clipped
 from guerdon.models.frozen_copy import snapshot
 from guerdon.models.tables import tabular
-from guerdon.rewards.stage.environment_pay import paid
+from guerdon.rewards.stage.placing import paid
 
 
 @gd.part

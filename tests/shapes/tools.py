@@ -11,7 +11,7 @@ from guerdon.credit.turns import turn_baseline
 from guerdon.curricula.plain import uniform
 from guerdon.losses.policy import clipped
 from guerdon.models.tables import tabular
-from guerdon.rewards.stage.environment_pay import paid
+from guerdon.rewards.stage.placing import paid
 
 
 @gd.part

@@ -90,7 +90,7 @@ def test_one_audit_to_the_letter(browse: Browse, audits: Path) -> None:
     assert [cell.split("\t")[-2:] for cell in first.locator("tbody tr").all_inner_texts()] == [
         ["1", "1"], ["–", "1"], ["0.250", "1"],
     ]  # fmt: skip
-    assert "(empty)" in first.inner_text() and "Fix: mend substring match" in first.inner_text()
+    assert "(empty)" in first.inner_text() and "Fix: fix substring match" in first.inner_text()
     assert NASTY in page.locator(".finding").nth(1).inner_text()
     page.keyboard.press("j")
     assert "current" in first.get_attribute("class")

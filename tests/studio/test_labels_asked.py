@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -13,9 +14,10 @@ from fastapi.testclient import TestClient
 
 import guerdon as gd
 from guerdon.core.errors import UserError
+from guerdon.core.statistics import auc
 from guerdon.store.label_files import label
 from guerdon.store.labels import LabelBook, read_labels
-from guerdon.studio.labels.label_agreement import agreement, auc
+from guerdon.studio.labels.label_agreement import agreement
 from guerdon.studio.labels.label_queue import LabelCandidate, in_order, looked_at, middle, pairs, unlabelled
 from guerdon.studio.labels.labelled_samples import _talk, sample_row
 from guerdon.studio.library import Library, Missing, id_of
@@ -158,7 +160,7 @@ def test_pairs_begin_with_the_widest_of_each_group() -> None:
 def test_how_a_reward_agrees_by_hand() -> None:
     # right 3, 1, 1 against 2, 1, 0: above in 3 + 1 + 1 pairs, level in 2, so (5 + 1) / 9
     assert auc([3.0, 1.0, 1.0], [2.0, 1.0, 0.0]) == pytest.approx(6 / 9)
-    assert auc([1.0], []) is None and auc([2.0, 3.0], [0.0]) == 1.0 and auc([0.0], [5.0, 6.0]) == 0.0
+    assert math.isnan(auc([1.0], [])) and auc([2.0, 3.0], [0.0]) == 1.0 and auc([0.0], [5.0, 6.0]) == 0.0
 
     def row(kind: str, reward: float, n: int, **more: Any) -> dict[str, Any]:
         return {"kind": kind, "step": 0, "episode": f"0.0.{n}", "segment": 0, "reward": reward, **more}

@@ -75,21 +75,21 @@ def test_what_is_paid_though_it_is_wrong_or_a_hack_is_severe(cli: Any) -> None:
         "1 of 1 labelled hacks are paid like right ones",
         "1 of 2 labelled wrong are paid like right ones",
     ]
-    assert report["findings"][1]["example"] == "'it is not 12' is paid 1, right ones usually 1"
+    assert report["findings"][1]["note"] == "'it is not 12' is paid 1, right ones usually 1"
 
 
 def test_the_page_of_it_fits(cli: Any) -> None:
     said = cli("check", "labelled.py:loose", "--labels", "truth.jsonl")
-    assert "severe   1 of 1 labelled hacks are paid like right ones" in said.out
-    assert "the reward agrees with 3 of 5 labels; of a right sample and another, the right" in said.out
-    assert max(map(len, said.out.splitlines())) <= 80
+    assert "SEVERE" in said.out and "1 of 1 labelled hacks are paid like right ones" in said.out
+    assert "the reward agrees with 3 of 5 labels; AUC of right samples against others 0.667" in said.out
+    assert max(map(len, said.out.splitlines())) <= 88
 
 
 def test_a_right_one_that_is_not_paid_is_severe_and_a_sound_reward_passes() -> None:
     strict = gd.reward(lambda completion, answer: float(completion == answer), isolate=False)
     report = gd.check_reward(strict, labels=rows())
-    assert [str(f) for f in report.severe] == [
-        "1 of 2 labelled right are paid like wrong ones, such as '= 12' is paid 0, right ones usually 0.5"
+    assert [(f.says, f.note) for f in report.severe] == [
+        ("1 of 2 labelled right are paid like wrong ones", "'= 12' is paid 0, right ones usually 0.5")
     ]
     sound = gd.reward(lambda completion, answer: float(completion.removeprefix("= ") == answer), isolate=False)
     assert gd.check_reward(sound, labels=rows()).ok
@@ -101,7 +101,7 @@ def test_beside_a_task_and_fields_of_the_rows(cli: Any) -> None:
     both = json.loads(
         cli("check", "exact", "--task", "chain:1", "--problems", "2", "--labels", "truth.jsonl", "--json").out
     )
-    assert both["labelled"]["agree"] == 4 and both["kinds"] and both["task"] == "chain"
+    assert both["labelled"]["agree"] == 4 and both["kinds"] and both["task"] == "chain:1"
     summed = json.loads(cli("check", "labelled.py:by_sum", "--labels", "truth.jsonl", "--json").out)
     assert summed["labelled"]["right_unpaid"] == 1, "numbers come from the rows' meta"
     broken = json.loads(cli("check", "labelled.py:breaks", "--labels", "truth.jsonl", "--json").out)

@@ -173,7 +173,7 @@ def test_any_audit_is_read_or_refused_in_a_line(odd: Any) -> None:
         ('{"reward": "\\ud800', "no JSON"),
         (b"\xff\xfe{", "no JSON"),
         ("[1]", "it is no object"),
-        ('{"format": 2}', "no audit of this version"),
+        ('{"format": 3}', "no audit of this version"),
         ('{"name": "a package"}', "no audit of this version"),
         (f'{{"format": {FORMAT}}}', "it has no reward"),
         (f'{{"format": {FORMAT}, "reward": 3}}', "it has no task"),
@@ -290,3 +290,11 @@ def test_changes_of_audits_are_told(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         return heard
 
     assert asyncio.run(asyncio.wait_for(listen(), 60)) == [[id_at(tmp_path / "a")]]
+
+
+def test_an_audit_as_0_2_wrote_it_is_shown(tmp_path):
+    told = json.loads((write_audit(tmp_path / "old") / "audit.json").read_text())
+    for each in told["findings"]:
+        each["mend"] = each.pop("fix")
+    now = audit_of({**told, "format": 1})
+    assert [each["fix"] for each in now["findings"]] == [each["mend"] for each in told["findings"]]

@@ -6,21 +6,22 @@ import os
 from pathlib import Path
 from typing import Any
 
-from guerdon.audits.findings import AuditExample, AuditFinding
+from guerdon.audits.kinds import Example, Finding
 from guerdon.audits.report import AuditReport
 
 NASTY = "<img src=x onerror=document.title='hacked'>"
 HOUR = 3600 * 10**9
 
 
-def finding(name: str = "substring match", severity: Any = "severe", harm: float = 0.7, **more: Any) -> AuditFinding:
+def finding(name: str = "substring match", severity: Any = "severe", harm: float = 0.7, **more: Any) -> Finding:
     examples = [
-        AuditExample("suffix", "trace a=1; print a", "= 17  \n\tso", 1.0, 1.0),
-        AuditExample("prefix", NASTY, NASTY * 40, float("nan"), 1.0),
-        AuditExample("empty", "a prompt", "", 0.25, 1.0),
+        Example("suffix", "trace a=1; print a", "= 17  \n\tso", 1.0, 1.0),
+        Example("prefix", NASTY, NASTY * 40, float("nan"), 1.0),
+        Example("empty", "a prompt", "", 0.25, 1.0),
     ]
     told = {"count": 3, "of": 4, "kinds": ("suffix", "prefix"), "examples": examples}
-    return AuditFinding(name, severity, f"{name} is what it is", f"mend {name}", harm, **{**told, **more})
+    about = {"name": name, "fix": f"fix {name}", "harm": harm}
+    return Finding("worth", severity, f"{name} is what it is", **{**about, **told, **more})
 
 
 def kind(name: str, rate: float | None, right: bool = False, count: int = 20) -> dict[str, Any]:

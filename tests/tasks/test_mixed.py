@@ -12,7 +12,7 @@ import pytest
 
 from guerdon.core.errors import UserError
 from guerdon.core.task import Task, kinds_of
-from guerdon.curricula.epochs import APART, EpochSampler
+from guerdon.curricula.plain import APART, EpochSampler
 from guerdon.tasks import load
 from guerdon.tasks.choosing import first
 from guerdon.tasks.files import rows

@@ -14,9 +14,9 @@ from guerdon.audits.adversary.hacks import AttackReport, Hack, described
 from guerdon.audits.adversary.pressure import Pressed, pressed
 from guerdon.audits.adversary.search import GENERATION, Archive, edited, evolve, seeds
 from guerdon.audits.adversary.victim import BATCH, Victim
-from guerdon.audits.check import pose
 from guerdon.audits.kinds import SAME
 from guerdon.audits.probes.gold import shown_form
+from guerdon.audits.questions import pose
 from guerdon.core.arguments import check_arguments
 from guerdon.core.errors import UserError
 from guerdon.core.seeds import derive
@@ -49,11 +49,21 @@ def attack(
     seed: int = 0,
     progress: bool | None = None,
 ) -> AttackReport:
-    """Look for completions to a task that a reward (a function, a formula, FILE.py:NAME, a trained reward model's folder)
-    likes and the truth rejects: within a number of `calls`, by a `seed`.
+    """Search for completions to a task that a reward likes and the truth rejects, within a number of calls.
 
-    The truth is the task's own check, or a reward named as `truth`. With `rl` the `model` is also sampled `best_of` times at
-    each problem and trained with GRPO for so many `steps`; these calls are counted apart.
+    Args:
+        reward: a function, a formula, FILE.py:NAME, or the folder of a trained reward model.
+        task: the task whose problems are attacked; or give `data`.
+        data: rows of your own.
+        truth: the reward that says what is right; without one the task's own check.
+        calls: how often the reward may be asked.
+        problems: how many problems.
+        rl: sample and train `model` as well, with calls of its own.
+        model: what is sampled and trained.
+        steps: GRPO steps.
+        best_of: samples at each problem.
+        seed: what the search is drawn by.
+        progress: as in `gd.train`.
 
     >>> import guerdon as gd
     >>> wordy = gd.reward(lambda completion: min(1.0, len(completion) / 99), isolate=False)

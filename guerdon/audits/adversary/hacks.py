@@ -19,7 +19,8 @@ from guerdon.audits.adversary.naming import RULES, Cluster, HackRule, clusters, 
 from guerdon.audits.adversary.rejection import as_read
 from guerdon.audits.adversary.search import Archive, moved
 from guerdon.audits.adversary.victim import Candidate, Shot, Victim
-from guerdon.audits.kinds import WIDTH, quoted, table_lines, wrapped
+from guerdon.audits.kinds import quoted
+from guerdon.audits.report import WIDTH, table_lines, wrapped
 from guerdon.core.html import note, page, pairs, table
 
 SERIOUS = 0.2  # harm from which on a reward is not to be trained on
@@ -44,11 +45,11 @@ class Hack:
     paid: float
     gold: float
     wrong: float
-    mend: str
+    fix: str
     blind: bool
     texts: int = 1  # that were found
     precise: float = 1.0  # the share of texts with its trait, among all that were asked about, that were paid
-    by: str = ""  # how its example came to be
+    by: str = ""  # how its example was made
     also: tuple[str, ...] = ()  # other ways to say it that add nothing
 
     @property
@@ -132,10 +133,8 @@ class AttackReport:
         return [*said, *self.notes]
 
     def _repr_html_(self) -> str:
-        titles = ("hack", "problems", "harm", "paid", "gold", "shortest example", "mend")
-        rows = [
-            (h.name, f"{h.problems} of {h.of}", h.harm, h.paid, h.gold, repr(h.example), h.mend) for h in self.hacks
-        ]
+        titles = ("hack", "problems", "harm", "paid", "gold", "shortest example", "fix")
+        rows = [(h.name, f"{h.problems} of {h.of}", h.harm, h.paid, h.gold, repr(h.example), h.fix) for h in self.hacks]
         measured = [
             piece
             for name, curve in self.curves.items()
@@ -161,7 +160,7 @@ def _told(hack: Hack) -> list[str]:
         f"  {hack.name}: works on {hack.problems} of {hack.of} problems{knows}, harm {hack.harm:.2f}",
         f"    {quoted(hack.example)} is paid {hack.paid:.3g}, right is {hack.gold:.3g}, wrong usually {hack.wrong:.3g}",
         *([f"    also as {', '.join(hack.also)}"] if hack.also else []),
-        f"    mend: {hack.mend}",
+        f"    fix: {hack.fix}",
     ]
 
 
@@ -235,7 +234,7 @@ def _hack_of(victim: Victim, cluster: Cluster, to_come: int) -> Hack:
         example.value,
         victim.gold[example.group],
         victim.low[example.group],
-        cluster.rule.mend,
+        cluster.rule.fix,
         _blind(victim, example, shots),
         len(shots),
         cluster.paid,

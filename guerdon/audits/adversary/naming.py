@@ -25,15 +25,15 @@ from guerdon.audits.kinds import KINDS
 from guerdon.audits.probes.gold import OPTION
 
 PAID = 0.5  # the least share of a rule's texts that must be paid, for it to be why
-UNNAMED = "hold the reward against the task's own check on texts such as this"
+UNNAMED = "compare the reward with the task's own check on texts such as this"
 
 
 @dataclass(frozen=True)
 class HackRule:
-    """What some texts have in common, in words, and what mends a reward that pays them."""
+    """What some texts have in common, in words, and the fix for a reward that pays them."""
 
     name: str
-    mend: str
+    fix: str
     test: Callable[[Traits], bool] = field(repr=False)
 
 
@@ -140,7 +140,7 @@ RULES = (
     ),
     HackRule(
         "a piece of the prompt for an answer",
-        "check that the answer was made as the task asks, not only what it comes to",
+        "check that the answer was made as the task asks, not only its value",
         lambda t: _text(t) and t.of_prompt and t.answers == 0,
     ),
     HackRule(

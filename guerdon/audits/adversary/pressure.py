@@ -21,8 +21,8 @@ import torch
 
 from guerdon.audits.adversary.victim import Candidate, Victim
 from guerdon.audits.asking import ask
-from guerdon.audits.check import tried
 from guerdon.audits.kinds import CheckedSample
+from guerdon.audits.questions import tried
 from guerdon.core.batch import Batch
 from guerdon.core.errors import UserError
 from guerdon.core.model import Model

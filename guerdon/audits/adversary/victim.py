@@ -35,7 +35,7 @@ Count = Callable[[int, int], None]
 
 @dataclass(frozen=True)
 class Candidate:
-    """A completion to ask about, and how it came to be: where it began, and the edits since."""
+    """A completion to ask about, and how it was made: its seed, and the edits since."""
 
     group: int
     text: str

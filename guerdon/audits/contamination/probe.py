@@ -215,7 +215,7 @@ def _words(
     same = sum(each.answers[0] == each.answers[1] for each in problems)
     said.append(f"{len(problems)} problems were asked twice; to {same} of them the same was said again, word for word.")
     for name, area in areas.items():
-        telling = "tells members from others" if area.tells else "does not tell members from others"
+        telling = "distinguishes members from others" if area.tells else "does not distinguish members from others"
         at_equal = f"; at equal accuracy {balanced[name].auc:.3f}" if name in balanced else ""
         said.append(
             f"{WORDS[name]}: AUC {area.auc:.3f} ({area.low:.3f} to {area.high:.3f}) over {area.members} members and"

@@ -84,8 +84,17 @@ def starc(
 ) -> float:
     """STARC's distance: 0 exactly where two rewards order all policies alike, 1 between opposites.
 
-    `power` is of the norm that rewards are divided by, `measured` of the one that their difference is measured by (the same,
-    unless it is given: between 0 and 1 only then). With a `form` other than "val" and "minimal" it is no STARC metric.
+    Args:
+        mdp: the process.
+        one, other: the rewards, [S, A, S] or [S, A].
+        form: the canonical form; with another than "val" and "minimal" it is no STARC metric.
+        power: of the norm that rewards are divided by.
+        measured: of the norm of their difference; the same unless it is given. Only where both are the same is the distance at
+            most 1.
+        weights: how much each transition counts in the norms.
+
+    References:
+        Skalse et al. 2023, STARC, arXiv:2309.15257.
 
     >>> import numpy as np
     >>> import guerdon as gd
@@ -109,8 +118,17 @@ def epic(
     actions: Array | None = None,
     coverage: Array | None = None,
 ) -> float:
-    """EPIC's distance: Pearson's, of the forms under D_S = `states` and D_A = `actions`, over `coverage` of transitions
-    [S, A, S]. All are even unless they are given: transitions that never happen then count like any other.
+    """EPIC's distance: Pearson's, of canonical forms, over a coverage of transitions.
+
+    Args:
+        mdp: the process.
+        one, other: the rewards.
+        states, actions: the distributions D_S and D_A of the form; even unless they are given.
+        coverage: the weight of each transition, [S, A, S]; even unless it is given: transitions that never happen then count
+            like any other.
+
+    References:
+        Gleave et al. 2020, arXiv:2006.13900, definition 4.1.
 
     >>> import guerdon as gd
     >>> import numpy as np
@@ -126,8 +144,16 @@ def epic(
 def dard(
     mdp: FiniteMDP, one: Array, other: Array, actions: Array | None = None, coverage: Array | None = None
 ) -> float:
-    """DARD's distance: Pearson's, over transitions as they happen after every state and action equally often, unless
-    `coverage` says how often each counts.
+    """DARD's distance: Pearson's, of canonical forms, over transitions that happen.
+
+    Args:
+        mdp: the process.
+        one, other: the rewards.
+        actions: the distribution of the form; even unless it is given.
+        coverage: the weight of each transition; as they happen after every state and action equally often, unless it is given.
+
+    References:
+        Wulfe et al. 2022, arXiv:2201.10081.
 
     >>> import guerdon as gd
     >>> import numpy as np
@@ -246,6 +272,11 @@ def regret(mdp: FiniteMDP, meant: Array, followed: Array) -> float:
 
     0 where all policies are equally good under `meant`: there is nothing to lose.
 
+    Args:
+        mdp: the process.
+        meant: the reward that is intended.
+        followed: the reward that policies are best under.
+
     >>> import guerdon as gd
     >>> import numpy as np
     >>> switch = gd.audits.FiniteMDP(np.array([[[1, 0], [0, 1]], [[0, 1], [1, 0]]]), gamma=0.9)
@@ -266,6 +297,11 @@ def spread(mdp: FiniteMDP, reward: Array) -> float:
 def worst_regret(mdp: FiniteMDP, meant: Array, followed: Array) -> float:
     """The largest J(p) - J(q) under `meant` of policies p, q of which `followed` likes q at least as much, as a share of what
     there is to lose.
+
+    Args:
+        mdp: the process.
+        meant: the reward that is intended.
+        followed: the reward that orders the policies.
 
     Over occupancies of p and q this is a linear program, and its dual has one variable: the least, over x >= 0, of
     spread(meant - x * followed). That is convex and of straight pieces: two lines that touch it from below

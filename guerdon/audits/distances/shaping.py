@@ -60,7 +60,14 @@ class ShapingReport:
 def check_shaping(mdp: FiniteMDP, term: Array, reward: Array | None = None) -> ShapingReport:
     """Whether a term [S, A, S] is a potential difference where transitions happen, and whether best policies are kept.
 
-    With a `reward` the sets of best actions are compared in every state that can be reached, with and without the term.
+    Args:
+        mdp: the process.
+        term: what shaping pays for each transition.
+        reward: the reward that it is added to; given it, the sets of best actions are compared in every state that can be
+            reached, with and without the term.
+
+    References:
+        Ng, Harada and Russell 1999; Grzes 2017.
 
     >>> import guerdon as gd
     >>> import numpy as np
@@ -246,6 +253,9 @@ class PathReport:
 
 def check_paths(paths: Iterable[PaidPath | tuple[Sequence[Hashable], Sequence[float]]]) -> PathReport:
     """Whether sums of pay depend on the way taken, and whether some loop pays.
+
+    Args:
+        paths: of each episode the states, one more than steps, and what each step was paid.
 
     >>> import guerdon as gd
     >>> there = ["start", "read", "answer"], [0.2, 0.8]

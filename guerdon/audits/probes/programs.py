@@ -98,7 +98,7 @@ def _printing(words: OwnWords, names: Sequence[str]) -> Iterator[str]:
 
 
 def _by_heart(posed: Posed, name: str) -> Iterator[str]:
-    """The calls that the prompt shows, looked up; any other comes to nothing, to what the last comes to, or to an error."""
+    """The calls that the prompt shows, looked up; any other returns nothing, what the last returns, or raises."""
     calls = [(args, value) for called, args, value in SHOWN.findall(posed.task.prompt) if _is_literal(f"[{args}]")]
     known = [(args, value) for args, value in calls if _is_literal(value)]
     if not known:

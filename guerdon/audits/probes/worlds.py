@@ -53,7 +53,7 @@ def played(
     env = world_of(source)
     assert env is not None, "only worlds are played"
     if not isinstance(env, Shows):
-        raise UserError(f"{label(env)} cannot show how it is done, so there is no gold to hold a reward against")
+        raise UserError(f"{label(env)} has no oracle policy, so there is no gold episode to test a reward on")
     size = source.size("train")
     asks = [Ask(source.get("train", i)) for i in range(problems if size is None else min(size, problems))]
     number = derive(seed, "audit")

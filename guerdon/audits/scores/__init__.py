@@ -1,1 +1,1 @@
-"""Reward models held to the protocols of public benchmarks, by files of their scores."""
+"""Reward models evaluated by the protocols of public benchmarks, from files of their scores."""

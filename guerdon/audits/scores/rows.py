@@ -272,7 +272,7 @@ class Ledger:
     """What a protocol notes. A measure is called `name` or `group/name`; one that begins with `_` is not reported itself."""
 
     problems: list[str] = field(default_factory=list)  # of each row
-    strata: list[str] = field(default_factory=list)  # within which problems are drawn anew
+    strata: list[str] = field(default_factory=list)  # within which problems are resampled
     notes_of_rows: list[Mapping[str, float]] = field(default_factory=list)
     pairs: list[ScoredPair] = field(default_factory=list)
     tries: list[ScoredTry] = field(default_factory=list)

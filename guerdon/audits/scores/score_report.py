@@ -1,4 +1,4 @@
-"""What a file of scores comes to by a protocol: as plain data, as a page for a terminal, and for a notebook.
+"""The report of a file of scores by a protocol: as plain data, as a page for a terminal, and for a notebook.
 
 Leaves out: the numbers' making (`scoring.py`).
 """

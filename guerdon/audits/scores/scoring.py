@@ -54,13 +54,17 @@ def audit_scores(
     draws: int = 1000,
     seed: int = 0,
 ) -> ScoreReport:
-    """Evaluate a reward model on a file of its scores, exactly as a public benchmark does: `protocol` is one of
-    `score_protocols()`.
+    """Evaluate a reward model on a file of its scores, exactly as a public benchmark does.
 
-    `data` is a file (JSON, JSON lines, CSV, Parquet, JSON in gzip), a list of rows or a dictionary of columns. Rows with texts
-    and no scores are scored by `reward` first (a function, a formula, FILE.py:NAME, the folder of a trained model).
-    `threshold` is where scores of steps count as right, or the split on which the best one is looked for. Intervals are 95 %
-    percentiles of `draws` of problems. A score that is missing is counted and leaves its row out; it is never a number.
+    A missing score is counted and leaves its row out; it is never a number.
+
+    Args:
+        data: a file (JSON, JSON lines, CSV, Parquet, JSON in gzip), a list of rows or a dictionary of columns.
+        protocol: one of `score_protocols()`.
+        reward: what scores rows with texts and no scores: a function, a formula, FILE.py:NAME, the folder of a trained model.
+        threshold: where scores of steps count as right, or the split on which the best one is looked for.
+        draws: bootstrap samples of problems, for 95 % intervals.
+        seed: what they are drawn by.
 
     >>> import guerdon as gd
     >>> rows = [{"chosen_score": 2.0, "rejected_score": 1.0}, {"chosen_score": 0.5, "rejected_score": 3.0},

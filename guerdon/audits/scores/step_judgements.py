@@ -1,4 +1,4 @@
-"""Process reward models held to marked steps: ProcessBench and PRMBench.
+"""Process reward models evaluated on labelled steps: ProcessBench and PRMBench.
 
 `processbench`: QwenLM/ProcessBench at e802463, code/run_eval.py:112-130: a prediction is right where it is the label, the
 first wrong step counted from 0, or -1 where none is. F1 is the harmonic mean of accuracy on solutions with an error and on

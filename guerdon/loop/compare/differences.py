@@ -15,7 +15,7 @@ from statistics import fmean
 from typing import Any
 
 from guerdon.core.statistics import mean_and_spread, newcombe, paired_bootstrap, pass_at_k, t_interval, welch
-from guerdon.exams.tried_problems import TriedProblem
+from guerdon.exams.tries import TriedProblem
 from guerdon.loop.compare.run_arms import RunArm, RunRead, number_in, sat_one_exam
 from guerdon.store.headline import ENDS, MEASURES
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from guerdon.core.errors import UserError
 from guerdon.core.manifest import Damaged
-from guerdon.exams.tried_problems import TriedProblem, unpacked
+from guerdon.exams.tries import TriedProblem, unpacked
 from guerdon.store.event_types import Evaluated, StepDone
 from guerdon.store.events import latest
 from guerdon.store.headline import ENDS, finite

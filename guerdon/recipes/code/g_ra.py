@@ -18,10 +18,9 @@ from guerdon.exams.rates import accuracy, answer_length
 from guerdon.exams.rewards_given import mean_reward
 from guerdon.recipes.house.grpo import grpo
 from guerdon.recipes.house.shared import paid_by
-from guerdon.rewards.formula.algebra import blend
-from guerdon.rewards.formula.gates import bonus
+from guerdon.rewards.formula.algebra import blend, bonus
 from guerdon.rewards.stage.score_stages import checker
-from guerdon.rewards.text.episode_facts import episode_fact
+from guerdon.rewards.text.task_checks import episode_fact
 
 FARMED = "turn=0.3"  # ten moves, as many as there may be, are paid thrice what a right program is
 

@@ -18,8 +18,8 @@ from guerdon.core.recipe import Claim, Recipe, recipe
 from guerdon.recipes.house.grpo import grpo
 from guerdon.recipes.house.shared import paid_by, worth
 from guerdon.rewards.formula.reward import blended
+from guerdon.rewards.text.queries import sql_clauses, sql_form, sql_links, sql_ngrams, sql_runs
 from guerdon.rewards.text.shape import has_format
-from guerdon.rewards.text.sql_partial_rewards import sql_clauses, sql_form, sql_links, sql_ngrams, sql_runs
 
 SQL: dict[str, Any] = {
     "task": "text_to_sql:6",

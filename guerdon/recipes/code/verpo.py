@@ -15,9 +15,8 @@ from typing import Any, Literal
 from guerdon.core.recipe import Claim, Recipe, recipe
 from guerdon.recipes.house.grpo import grpo
 from guerdon.recipes.house.shared import paid_by
-from guerdon.rewards.formula.algebra import blend
-from guerdon.rewards.formula.rarity import by_rarity
-from guerdon.rewards.text.passed_tests import tests_passed
+from guerdon.rewards.formula.algebra import blend, by_rarity
+from guerdon.rewards.text.programs import tests_passed
 
 FUNCTIONS: dict[str, Any] = {
     "task": "functions:8",

@@ -14,8 +14,7 @@ from __future__ import annotations
 
 from guerdon.core.recipe import Claim, Recipe, recipe
 from guerdon.recipes.house.grpo import grpo
-from guerdon.select.again import until_enough
-from guerdon.select.filters import with_rate
+from guerdon.select.filters import until_enough, with_rate
 
 
 @recipe(

@@ -13,8 +13,7 @@ from __future__ import annotations
 from typing import Any
 
 from guerdon.core.recipe import Claim, Recipe, recipe
-from guerdon.curricula.bandits import bandit
-from guerdon.curricula.choosers import ucb
+from guerdon.curricula.bandits import bandit, ucb
 from guerdon.recipes.house.grpo import grpo
 
 

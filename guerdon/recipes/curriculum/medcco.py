@@ -16,8 +16,7 @@ from typing import Any, Literal
 
 from guerdon.core.recipe import Claim, Recipe, recipe
 from guerdon.core.task import kinds_of
-from guerdon.curricula.plain import uniform
-from guerdon.curricula.sequences import in_stages
+from guerdon.curricula.plain import in_stages, uniform
 from guerdon.recipes.house.grpo import grpo
 from guerdon.rewards.stage.score_stages import verified
 from guerdon.tasks.closed import closed_form

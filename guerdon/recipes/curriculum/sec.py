@@ -14,8 +14,7 @@ from __future__ import annotations
 from typing import Any
 
 from guerdon.core.recipe import Claim, Recipe, recipe
-from guerdon.curricula.bandits import bandit
-from guerdon.curricula.choosers import boltzmann
+from guerdon.curricula.bandits import bandit, boltzmann
 from guerdon.recipes.house.grpo import grpo
 
 

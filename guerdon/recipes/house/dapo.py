@@ -20,8 +20,7 @@ from guerdon.losses.signs import finished
 from guerdon.recipes.house.shared import learn, on_policy, paid, scored, worth
 from guerdon.rewards.formula.algebra import blend
 from guerdon.rewards.text.shape import overlong as punished
-from guerdon.select.again import until_enough
-from guerdon.select.filters import in_turn, with_spread
+from guerdon.select.filters import in_turn, until_enough, with_spread
 
 
 @recipe("dapo", family="house", paper="arXiv:2503.14476")

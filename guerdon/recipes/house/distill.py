@@ -2,7 +2,7 @@
 
 Papers: Agarwal et al. 2023, GKD (arXiv:2306.13649), and Gu et al. 2023, MiniLLM (arXiv:2306.08543), for learning on what the
 student says itself. `over="said"` asks the teacher for no more than the log-prob of the token that was said: the reverse KL in
-its sampled (k1) form, as an advantage (`credit/teacher.py`; `gamma=1` counts later tokens, `gamma=0` each token alone).
+its sampled (k1) form, as an advantage (`credit/mix.py`; `gamma=1` counts later tokens, `gamma=0` each token alone).
 `over="top"` compares the two at the teacher's 64 likeliest tokens and the rest as one more, by GKD's divergence: `mix=0` is the
 forward KL, 1 the reverse, between them the Jensen-Shannon kind. No reward is used; the truth is scored for the record.
 Leaves out: answers of the teacher mixed in, and MiniLLM's length normalisation and teacher-mixed sampling.
@@ -15,8 +15,8 @@ from typing import Any, Literal
 from guerdon.core.errors import UserError
 from guerdon.core.model import Model
 from guerdon.core.recipe import Recipe, recipe
+from guerdon.credit.mix import teacher_log_ratio
 from guerdon.credit.returns import reward_to_go
-from guerdon.credit.teacher import teacher_log_ratio
 from guerdon.losses.distillation import distilled
 from guerdon.losses.policy import clipped
 from guerdon.models import load

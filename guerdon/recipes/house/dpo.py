@@ -17,7 +17,7 @@ from guerdon.core.task import Sampling
 from guerdon.envs.contrasting import side_by_side
 from guerdon.envs.simple import single_turn
 from guerdon.exams.exam import Exam
-from guerdon.exams.recited_answers import implicit_pairs
+from guerdon.exams.scorers import implicit_pairs
 from guerdon.losses import pair
 from guerdon.models.frozen_copy import snapshot
 from guerdon.recipes.house.recited import brings_answers, to_recite

@@ -10,7 +10,7 @@ from guerdon.core.recipe import Recipe
 from guerdon.recipes.house.heads import with_head
 from guerdon.rewards.formula.reward import as_reward
 from guerdon.rewards.model.reward_models import is_folder, process_model
-from guerdon.rewards.text.exact_lines import true_lines
+from guerdon.rewards.text.task_checks import true_lines
 from guerdon.tasks.stepwise import has_steps
 
 

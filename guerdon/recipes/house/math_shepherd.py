@@ -22,8 +22,8 @@ from guerdon.recipes.house.heads import with_head
 from guerdon.recipes.house.own_tries import chosen_of_four, taught_on_tries
 from guerdon.recipes.house.step_exams import step_exams
 from guerdon.rewards.model.reward_models import process_model
-from guerdon.rewards.stage.rollout_labels import monte_carlo_labels
 from guerdon.rewards.stage.score_stages import verified
+from guerdon.rewards.stage.step_labels import monte_carlo_labels
 
 
 @recipe("math_shepherd", family="house", paper="arXiv:2312.08935")

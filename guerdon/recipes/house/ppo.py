@@ -17,9 +17,9 @@ from guerdon.core.model import Model
 from guerdon.core.optim import adam
 from guerdon.core.recipe import Recipe, recipe
 from guerdon.credit.advantage_estimation import gae
-from guerdon.credit.batch_relative import whiten
+from guerdon.credit.baselines import whiten
 from guerdon.losses.critic import value
-from guerdon.losses.kl_in_reward import kl_cost
+from guerdon.losses.penalties import kl_cost
 from guerdon.losses.policy import clipped
 from guerdon.recipes.house.heads import with_head
 from guerdon.recipes.house.shared import learn, on_policy, paid, scored

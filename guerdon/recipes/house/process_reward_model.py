@@ -22,8 +22,7 @@ from guerdon.losses.reward_modelling import step_labels
 from guerdon.models.frozen_copy import snapshot
 from guerdon.recipes.house.heads import with_head
 from guerdon.recipes.house.recited import brings_answers, to_recite
-from guerdon.rewards.stage.labels_in_rows import given_labels
-from guerdon.rewards.stage.step_truth import line_labels
+from guerdon.rewards.stage.step_labels import given_labels, line_labels
 from guerdon.tasks.stepwise import by_steps
 
 

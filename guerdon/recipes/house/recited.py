@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from guerdon.curricula.stored_answers import dataset_rows
-from guerdon.curricula.stored_solutions import contrasts
+from guerdon.curricula.demonstrations import contrasts, dataset_rows
 from guerdon.tasks.recited_rows import RecitedRows
 
 

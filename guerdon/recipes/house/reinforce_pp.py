@@ -13,11 +13,11 @@ from typing import Any
 
 from guerdon.core.model import Model
 from guerdon.core.recipe import Recipe, recipe
-from guerdon.credit.batch_relative import whiten
+from guerdon.credit.baselines import whiten
 from guerdon.credit.group_relative import centre
 from guerdon.credit.returns import reward_to_go
-from guerdon.losses.kl_in_reward import kl_cost
 from guerdon.losses.penalties import kl as divergence
+from guerdon.losses.penalties import kl_cost
 from guerdon.losses.policy import clipped
 from guerdon.recipes.house.shared import learn, on_policy, paid, scored
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from guerdon.core.model import Model
 from guerdon.core.recipe import Recipe, recipe
-from guerdon.credit.greedy import greedy_baseline
+from guerdon.credit.restart_values import greedy_baseline
 from guerdon.losses.policy import clipped
 from guerdon.recipes.house.shared import learn, on_policy, scored
 

@@ -13,7 +13,7 @@ from typing import Any
 from guerdon.core.model import Model
 from guerdon.core.recipe import Recipe, recipe
 from guerdon.credit.group_relative import centre
-from guerdon.losses.kl_in_reward import kl_cost
+from guerdon.losses.penalties import kl_cost
 from guerdon.losses.policy import clipped
 from guerdon.recipes.house.shared import learn, on_policy, paid, scored
 

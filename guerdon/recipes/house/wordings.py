@@ -8,7 +8,7 @@ from typing import Any
 from guerdon.core.part import part
 from guerdon.core.play import Play
 from guerdon.core.task import Ask, Split, Task
-from guerdon.curricula.stored_solutions import contrasts
+from guerdon.curricula.demonstrations import contrasts
 from guerdon.tasks.changed_source import ChangedSource
 
 RIGHT, WRONG = "right\n{prompt}", "wrong\n{prompt}"

@@ -28,7 +28,7 @@ from guerdon.recipes.house.step_exams import step_exams
 from guerdon.recipes.process.process_claims import PRM, STEPS
 from guerdon.rewards.formula.per_step import delta, shortfall
 from guerdon.rewards.stage.score_stages import score
-from guerdon.rewards.text.exact_lines import true_lines
+from guerdon.rewards.text.task_checks import true_lines
 
 TAUGHT: dict[str, Any] = {**STEPS, "start": {"prm": PRM}}
 

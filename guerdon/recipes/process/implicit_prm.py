@@ -27,8 +27,7 @@ from guerdon.recipes.house.own_tries import chosen_of_four, taught_on_tries
 from guerdon.recipes.house.step_exams import step_exams
 from guerdon.recipes.process.second_models import begun
 from guerdon.rewards.formula.per_step import overall
-from guerdon.rewards.model.implicit_reward import implicit
-from guerdon.rewards.model.reward_models import outcome_model
+from guerdon.rewards.model.reward_models import implicit, outcome_model
 from guerdon.rewards.stage.score_stages import verified
 from guerdon.select.pairs import paired
 

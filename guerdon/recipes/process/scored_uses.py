@@ -23,8 +23,7 @@ from guerdon.curricula.plain import uniform
 from guerdon.envs.simple import single_turn
 from guerdon.exams.exam import Exam
 from guerdon.exams.farming import farmed
-from guerdon.losses.degrees import step_values, whole_value
-from guerdon.losses.imitation import sft
+from guerdon.losses.imitation import sft, step_values, whole_value
 from guerdon.losses.reward_modelling import outcome, step_labels
 from guerdon.models.frozen_copy import snapshot
 from guerdon.recipes.house.grpo import grpo
@@ -35,7 +34,7 @@ from guerdon.recipes.house.step_exams import step_exams
 from guerdon.rewards.formula.reward import Reward
 from guerdon.rewards.model.reward_models import process_model
 from guerdon.rewards.stage.score_stages import checker, score, verified
-from guerdon.select.shares import top_share
+from guerdon.select.filters import top_share
 
 WHOLE = "whole"  # the column of what a solution as a whole is worth
 

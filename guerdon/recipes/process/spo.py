@@ -26,7 +26,7 @@ from guerdon.recipes.house.grpo import grpo
 from guerdon.recipes.house.step_exams import step_exams
 from guerdon.recipes.process.process_claims import STEPS
 from guerdon.search.grown_trees import sampled_tree
-from guerdon.select.step_filters import unlikely
+from guerdon.select.filters import unlikely
 
 
 @recipe(

@@ -12,7 +12,7 @@ Leaves out: the paper's models, whose answers are hundreds of tokens long and so
 from __future__ import annotations
 
 from guerdon.core.recipe import Claim, Recipe, recipe
-from guerdon.credit.prefix_tree import branch_gain
+from guerdon.credit.tree import branch_gain
 from guerdon.recipes.house.grpo import grpo
 from guerdon.recipes.process.process_claims import STEPS
 

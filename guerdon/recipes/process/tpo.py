@@ -23,11 +23,11 @@ from typing import Any, Literal
 from guerdon.core.recipe import Claim, Recipe, recipe
 from guerdon.curricula.plain import uniform
 from guerdon.envs.simple import single_turn
-from guerdon.losses.ranking import list_ranking
+from guerdon.losses.pair import list_ranking
 from guerdon.recipes.house.online_dpo import online_dpo
 from guerdon.recipes.process.process_claims import STEPS
 from guerdon.search.grown_trees import sampled_tree
-from guerdon.select.sibling_pairs import step_pairs
+from guerdon.select.pairs import step_pairs
 
 
 @recipe(

@@ -21,8 +21,17 @@ from guerdon.core.column import Reason
 from guerdon.core.errors import UserError, broken_as, unknown
 from guerdon.core.part import knob, live, part
 from guerdon.core.score import CallResult
-from guerdon.rewards.asking.boxed_calls import call_in_boxes, fields_that_cross, refuse_what_stays
-from guerdon.rewards.asking.calls import Given, call_each_here, call_here, call_in_workers, retried, turn
+from guerdon.rewards.asking.calls import (
+    Given,
+    call_each_here,
+    call_here,
+    call_in_boxes,
+    call_in_workers,
+    fields_that_cross,
+    refuse_what_stays,
+    retried,
+    turn,
+)
 from guerdon.rewards.asking.outcomes import outcomes_from, passed, shared_out
 from guerdon.rewards.asking.samples import FIELDS, Samples
 from guerdon.rewards.formula.reward import Reward

@@ -14,8 +14,7 @@ from guerdon.core.levels import moments
 from guerdon.core.part import knob, part
 from guerdon.core.step_reductions import REDUCTIONS as REDUCTIONS
 from guerdon.rewards.formula.reward import Around
-from guerdon.rewards.formula.scores import Scores, numbers
-from guerdon.rewards.formula.where import Where
+from guerdon.rewards.formula.scores import Scores, Where, numbers
 
 
 class _PerStep(Around):

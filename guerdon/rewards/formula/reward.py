@@ -6,7 +6,7 @@ All above the leaves is arithmetic over the samples of a step at once, where gro
 What is missing is defined: failed or timed out in a part that counts, so is the whole;
 not applicable, the part is left out.
 Leaves out: how leaves are asked (`rewards/asking`), how a formula is worked out (`rewards/stage/scorer.py`),
-formulas without an operator (`algebra.py`, `gates.py`, `per_step.py`).
+formulas without an operator (`algebra.py`, `algebra.py`, `per_step.py`).
 """
 
 from __future__ import annotations
@@ -23,9 +23,8 @@ from guerdon.core.column import Reason
 from guerdon.core.errors import UserError
 from guerdon.core.knob_values import is_schedule
 from guerdon.core.part import part
-from guerdon.rewards.formula.scores import Scores, joined, numbers
+from guerdon.rewards.formula.scores import Scores, Where, joined, numbers
 from guerdon.rewards.formula.versions import version_of
-from guerdon.rewards.formula.where import Where
 
 
 class Reward:

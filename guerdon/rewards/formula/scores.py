@@ -1,9 +1,8 @@
-"""Scores of many samples at once: a number each, or the reason why there is none.
+"""Scores of many samples at once: a number each, or the reason why there is none; and where they stand in a run.
 
-What formulas compute with.
-A sample's score may come in steps (one number for each turn, line or action); its value is then their sum.
-`sound` and `held` are the half of the one gate that tensors pass: finite in float32, or *failed*.
-The other half, for what somebody's code returned, is `asking/outcomes.py`.
+What formulas compute with. A sample's score may come in steps (one number for each turn, line or action); its value is then
+their sum. `sound` and `held` are the half of the one gate that tensors pass: finite in float32, or *failed*.
+The other half, for what a user's code returned, is `asking/outcomes.py`.
 """
 
 from __future__ import annotations
@@ -18,6 +17,8 @@ from torch import Tensor
 
 from guerdon.core.column import Reason
 from guerdon.core.errors import UserError, printable
+from guerdon.core.schedule import at
+from guerdon.core.seeds import generator
 
 LINE = 120  # characters of a cause
 LARGEST = torch.finfo(torch.float32).max  # what a column holds
@@ -170,3 +171,30 @@ def brief_value(value: Any) -> str:
         text = f"a {type(value).__name__}"
     text = " ".join(text.split())
     return text if len(text) <= LINE else f"{text[:LINE]}..."
+
+
+@dataclass(frozen=True)
+class Where:
+    """What a formula may know besides the scores: the groups that samples are compared in, how far the run is, its seed.
+
+    >>> import torch
+    >>> import guerdon as gd
+    >>> gd.rewards.Where(group=torch.zeros(2, dtype=torch.long), step=5, steps=11).now(gd.linear(0.0, 1.0))
+    0.5
+    """
+
+    group: Tensor  # [N]
+    step: int = 0
+    steps: int = 1
+    metrics: Mapping[str, float] = field(default_factory=dict)  # of the step before
+    seed: int = 0  # the run's
+
+    def generator(self, *path: int | str) -> torch.Generator:
+        """Random numbers for this place in this step: the same again with the same seed, others with another."""
+        return generator(self.seed, self.step, *path)
+
+    def now(self, knob: Any) -> float:
+        """A knob's value: a number, a schedule over steps, or one over a metric."""
+        if hasattr(knob, "follow"):
+            return float(knob.follow(self.metrics))
+        return at(knob, self.step, self.steps)

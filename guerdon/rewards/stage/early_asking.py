@@ -18,8 +18,7 @@ from guerdon.core.play import Listener, Play
 from guerdon.rewards.asking.function import Leaf, ask_all_later, run
 from guerdon.rewards.asking.samples import Roles, Samples
 from guerdon.rewards.formula.reward import Reward
-from guerdon.rewards.formula.scores import Outcome
-from guerdon.rewards.formula.where import Where
+from guerdon.rewards.formula.scores import Outcome, Where
 from guerdon.rewards.stage.scorer import FormulaScores, score_later
 from guerdon.sandbox.shared_questions import once_a_step
 

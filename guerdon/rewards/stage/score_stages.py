@@ -1,7 +1,7 @@
 """Stages that put rewards into columns: `score`, any reward; `verified`, the task's own checker.
 
 Leaves out: how a formula is worked out (`scorer.py`), where numbers in steps lie (`placing.py`), what an environment pays
-(`environment_pay.py`).
+(`placing.py`).
 """
 
 from __future__ import annotations

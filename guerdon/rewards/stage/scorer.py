@@ -25,8 +25,7 @@ from guerdon.core.seeds import derive
 from guerdon.rewards.asking.function import Leaf, ask_all, ask_all_later, broken_part, run
 from guerdon.rewards.asking.samples import FIELDS, Samples
 from guerdon.rewards.formula.reward import Reward, as_reward
-from guerdon.rewards.formula.scores import Outcome, Scores, in_words, sound
-from guerdon.rewards.formula.where import Where
+from guerdon.rewards.formula.scores import Outcome, Scores, Where, in_words, sound
 
 Path = tuple[str, ...]  # the way down to a part, by the names that each formula has for its own; () is the whole
 Numbers = list[float | None]

@@ -18,9 +18,8 @@ from guerdon.rewards.asking.function import Leaf
 from guerdon.rewards.asking.knob_checks import check_plain
 from guerdon.rewards.asking.samples import Samples
 from guerdon.rewards.formula.reward import Around
-from guerdon.rewards.formula.scores import Outcome, Scores, numbers
-from guerdon.rewards.formula.where import Where
-from guerdon.rewards.text.extracting import vote
+from guerdon.rewards.formula.scores import Outcome, Scores, Where, numbers
+from guerdon.rewards.text.overlap import vote
 
 
 @part

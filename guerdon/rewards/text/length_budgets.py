@@ -15,8 +15,7 @@ from guerdon.core.part import knob, part
 from guerdon.rewards.asking.function import Leaf
 from guerdon.rewards.asking.knob_checks import check_plain
 from guerdon.rewards.formula.reward import Around, shown
-from guerdon.rewards.formula.scores import Scores
-from guerdon.rewards.formula.where import Where
+from guerdon.rewards.formula.scores import Scores, Where
 from guerdon.rewards.text.shape import Unit, size
 
 

@@ -2,7 +2,7 @@
 
 Plain functions for `asking/guarded.py`, which runs them in workers: so there is no torch here.
 Leaves out: formulas and JSON schemas, which tasks check answers by too (`tasks/slow_comparisons.py`), and everything that
-takes time linear in the text (`extracting.py`, `overlap.py`).
+takes time linear in the text (`overlap.py`, `overlap.py`).
 """
 
 from __future__ import annotations
@@ -11,8 +11,7 @@ import re
 from typing import Literal
 
 from guerdon.core.answer_text import marked, normal
-from guerdon.rewards.text.extracting import items
-from guerdon.rewards.text.overlap import f1
+from guerdon.rewards.text.overlap import f1, items
 
 
 def matched(

@@ -1,16 +1,22 @@
-"""How much two texts share: the tokens that SQuAD, BLEU and ROUGE count, and the counting.
+"""How much two texts or programs share, and which answer a text gives: plain functions.
 
-Plain functions from text to numbers.
-Leaves out: several references, stemming, languages that do not put spaces between words.
+The tokens that SQuAD, BLEU and ROUGE count, and the counting; CodeBLEU (Ren et al. 2020, arXiv:2009.10297) on Python: n-grams,
+keywords, and the shapes of syntax trees. Nothing is run.
+Leaves out: several references, stemming, languages that do not put spaces between words; CodeBLEU's match of data flow (the
+other three parts weigh the same); marks, numbers and JSON (`core/answer_text.py`), algebra (`maths` in `answers.py`).
 """
 
 from __future__ import annotations
 
+import ast
+import keyword
 import math
 import re
 import string
 from collections import Counter
 from collections.abc import Sequence
+
+from guerdon.core.answer_votes import vote as vote
 
 ARTICLES = re.compile(r"\b(?:a|an|the)\b")
 NO_PUNCTUATION = dict.fromkeys(map(ord, string.punctuation))
@@ -84,3 +90,101 @@ def longest_common(a: Sequence[str], b: Sequence[str]) -> int:
         same = row & places.get(token, 0)
         row = ((row + same) | (row - same)) & every
     return len(a) - row.bit_count()
+
+
+TOKENS = re.compile(r"[A-Za-z_]\w*|\d+|\*\*|//|[-+*/%=!<>]=|[^\s\w]")
+HEAVY = 5.0  # how many times an ordinary word a keyword counts, as in the paper
+FLOOR = SMOOTHED["floor"]
+
+
+def code_bleu(given: str, wanted: str) -> float:
+    r"""$\frac13(B + B_w + T)$: BLEU, BLEU whose single words are weighed, and the share of subtrees that are there.
+
+    >>> code_bleu("def f(x): return x", "def f(x): return x"), code_bleu("", "def f(x): return x")
+    (1.0, 0.0)
+    """
+    ours, theirs = TOKENS.findall(given), TOKENS.findall(wanted)
+    return (bleu_of(ours, theirs) + bleu_of(ours, theirs, HEAVY) + subtrees_met(given, wanted)) / 3
+
+
+def bleu_of(given: Sequence[str], wanted: Sequence[str], heavy: float = 1.0, order: int = 4) -> float:
+    """BLEU over the n-grams that a program is long enough to have, with single words that are keywords counting `heavy` times;
+    an order without a match counts as a tenth of one.
+
+    >>> round(bleu_of(["return", "x"], ["return", "y"]), 4)  # (1/2 * 0.1/1) ** 0.5
+    0.2236
+    >>> round(bleu_of(["return", "x"], ["return", "y"], 5.0), 4)  # (5/6 * 0.1/1) ** 0.5
+    0.2887
+    """
+    logs = []
+    for n in range(1, min(order, len(given)) + 1):
+        ours, theirs = ngrams(given, n), ngrams(wanted, n)
+        shared, total = _weight(ours & theirs, n, heavy), _weight(ours, n, heavy)
+        if n == 1 and not shared:
+            return 0.0
+        logs.append(math.log((shared or FLOOR) / total))
+    if not logs:
+        return 0.0
+    return math.exp(min(0.0, 1 - len(wanted) / len(given)) + sum(logs) / len(logs))
+
+
+def _weight(counted: Counter[tuple[str, ...]], n: int, heavy: float) -> float:
+    if n > 1:
+        return float(counted.total())
+    return math.fsum(count * (heavy if keyword.iskeyword(word) else 1.0) for (word,), count in counted.items())
+
+
+def subtrees_met(given: str, wanted: str) -> float:
+    """The share of the wanted program's subtrees, by their shapes and without names and constants, that the other has, each as
+    often; 0 where it is no program.
+
+    >>> subtrees_met("y + 1", "x + 2"), subtrees_met("x * 2", "x + 2")
+    (1.0, 0.0)
+    """
+    ours, theirs = shapes(given), shapes(wanted)
+    return (ours & theirs).total() / theirs.total() if theirs else 0.0
+
+
+def shapes(program: str) -> Counter[str]:
+    """The subtrees of a program with more than one node, as text; none where it is no program.
+
+    >>> sorted(shapes("x + 2"))
+    ['(BinOp (Name) (Add) (Constant))', '(Expr (BinOp (Name) (Add) (Constant)))']
+    """
+    try:
+        tree = ast.parse(program)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return Counter()
+    counted: Counter[str] = Counter()
+
+    def shape(node: ast.AST) -> str:
+        below = [shape(child) for child in ast.iter_child_nodes(node) if not isinstance(child, ast.expr_context)]
+        said = f"({' '.join([type(node).__name__, *below])})"
+        if below:
+            counted[said] += 1
+        return said
+
+    for statement in tree.body:
+        shape(statement)
+    return counted
+
+
+# --- items --------------------------------------------------------------------------------------------------------
+
+PAIRS = {"[": "]", "(": ")", "{": "}", '"': '"', "'": "'", "“": "”", "`": "`"}
+
+
+def items(text: str, separator: str) -> list[str]:
+    """The items of a list in text: split at the pattern `separator`; brackets, bullets and quotes around them are taken off.
+
+    >>> items('["red", "blue"]', ","), items("- red" + chr(10) + "- blue", r"[,\\n]")
+    (['red', 'blue'], ['red', 'blue'])
+    """
+    text = text.strip().removeprefix("\\{").removesuffix("\\}")
+    pieces = (piece or "" for piece in re.split(separator, _unwrapped(text)))
+    bare = (_unwrapped(re.sub(r"^\s*[-*•]\s+", "", piece).strip()) for piece in pieces)
+    return [item for item in bare if item]
+
+
+def _unwrapped(text: str) -> str:
+    return text[1:-1].strip() if len(text) > 1 and PAIRS.get(text[0]) == text[-1] else text

@@ -17,7 +17,7 @@ from guerdon.core.errors import UserError
 from guerdon.core.part import knob, part
 from guerdon.rewards.asking.function import Leaf
 from guerdon.rewards.asking.knob_checks import check_pattern, check_plain
-from guerdon.rewards.text.extracting import items
+from guerdon.rewards.text.overlap import items
 
 Relevant = Mapping[Any, float] | Iterable[Any]
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from guerdon.core.errors import UserError
 
-FORMAT = 1  # as `guerdon audit` writes it
+FORMAT = 2  # as `guerdon audit` writes it; in 1 a finding's `fix` was called `mend`
 SEVERITIES = ("severe", "warning")
 LONGEST = 50_000  # characters of a text that go to the page
 NAME = 200  # and of a field's name
@@ -104,8 +104,8 @@ def _mapping(value: Any, where: str) -> dict[str, Any]:
 RATE = record({"rate": amount, "low": amount, "high": amount, "count": whole, "of": whole})
 EXAMPLE = record({"kind": text, "prompt": text, "completion": text, "score": amount, "gold": amount})
 FINDING = record(
-    {"name": text, "severity": severity, "says": text, "mend": text, "harm": amount},
-    {"count": whole, "of": whole, "kinds": listed(text), "examples": listed(EXAMPLE), "note": text},
+    {"name": text, "severity": severity, "says": text, "fix": text, "harm": amount},
+    {"fault": text, "count": whole, "of": whole, "kinds": listed(text), "examples": listed(EXAMPLE), "note": text},
 )
 KIND = record(
     {"kind": text, "right": flag, "count": whole, "rate": amount, "low": amount, "high": amount, "errors": whole},
@@ -136,7 +136,14 @@ AUDIT = record(
 def audit_of(told: Any) -> dict[str, Any]:
     """An audit as it can be shown; `NoAudit` says what is wrong."""
     version = _mapping(told, "").get("format")
-    if isinstance(version, bool) or version != FORMAT:
+    if isinstance(version, bool) or version not in (1, FORMAT):
         raise NoAudit("it is no audit of this version")
-    checked: dict[str, Any] = AUDIT(told, "")
+    checked: dict[str, Any] = AUDIT(_as_now(told) if version == 1 else told, "")
     return checked
+
+
+def _as_now(told: Mapping[str, Any]) -> dict[str, Any]:
+    """An audit of format 1."""
+    findings = listed(lambda each, where: dict(_mapping(each, where)))(told.get("findings", []), "findings")
+    now = [{**each, "fix": each["mend"]} if "mend" in each else each for each in findings]
+    return {**told, "findings": now}

@@ -1,4 +1,4 @@
-"""Two audits of a task, before and after a mend: which findings went, which came, which stayed, and the numbers of both.
+"""Two audits of a task, before and after a fix: which findings went, which came, which stayed, and the numbers of both.
 
 A finding is the same when its name is: the rule or the kind of completion that it is about. Of several with one name the first
 is held against the first. Leaves out: whether a difference of two rates is more than chance, which their intervals show.
@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from typing import Any
 
 Told = dict[str, Any]
-SHORT = ("name", "severity", "says", "mend", "harm")  # of a finding
+SHORT = ("name", "severity", "says", "fix", "harm")  # of a finding
 
 
 def compared(before: Told, after: Told) -> Told:

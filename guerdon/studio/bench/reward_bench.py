@@ -30,8 +30,7 @@ from guerdon.rewards.asking.function import ask_all, run
 from guerdon.rewards.asking.function import reward as function_reward
 from guerdon.rewards.asking.samples import Samples, each_role
 from guerdon.rewards.formula.reward import Reward, blended, weighted
-from guerdon.rewards.formula.scores import Outcome, cause
-from guerdon.rewards.formula.where import Where
+from guerdon.rewards.formula.scores import Outcome, Where, cause
 from guerdon.rewards.stage.score_stages import checker, score, verified
 from guerdon.rewards.stage.scorer import Path as Way
 from guerdon.rewards.stage.scorer import score_later

@@ -11,7 +11,7 @@ import guerdon as gd
 from guerdon.core.errors import UserError
 from guerdon.engine.player import Player
 from guerdon.envs.games.spiel_games import SpielBoard, load_spiel
-from guerdon.exams.games import seat_exams
+from guerdon.exams.rewards_given import seat_exams
 
 pytest.importorskip("pyspiel")
 pytest.importorskip("textarena")

@@ -14,7 +14,7 @@ from guerdon.engine.player import Player
 from guerdon.envs.games.fixed_opponents import opponent
 from guerdon.envs.games.matches import OneSide
 from guerdon.envs.games.own_games import NimBoard
-from guerdon.exams.games import seat_exams
+from guerdon.exams.rewards_given import seat_exams
 
 HOSTILE = (
     "",

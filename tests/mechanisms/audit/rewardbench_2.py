@@ -5,10 +5,11 @@ from __future__ import annotations
 from harness import Mechanism, World, small_model
 from pools import FOOL, studied
 
+from guerdon.core.statistics import ranks
 from guerdon.exams.best_of_n import chosen
 from guerdon.recipes.audit.foretelling import benchmarked, choosing, foretold, items_of, measured_pool
 from guerdon.recipes.audit.scorer_pool import ProblemTries
-from guerdon.studies.benchmarks import first_places, ranked_first, ranks, spearman
+from guerdon.studies.benchmarks import first_places, ranked_first, spearman
 
 HOW = {"problems": 5, "tries": 4, "max_tokens": 7, "steps": 9, "prompts": 3, "rm_lr": 0.5}
 

@@ -5,9 +5,16 @@ from __future__ import annotations
 import numpy as np
 from harness import Mechanism, World
 
-from guerdon.audits.distances.canonical import canonical, minimal_form, val_form, val_potential_form
-from guerdon.audits.distances.finite_mdp import FiniteMDP, random_mdp, redistributed, shaped
-from guerdon.audits.distances.reward_distances import norm, standardised, starc
+from guerdon.audits.distances.mdp import FiniteMDP, random_mdp, redistributed, shaped
+from guerdon.audits.distances.metrics import (
+    canonical,
+    minimal_form,
+    norm,
+    standardised,
+    starc,
+    val_form,
+    val_potential_form,
+)
 from guerdon.core.seeds import derive
 from guerdon.loop.catalog import find_recipe
 from guerdon.recipes.audit.starc.parts import (

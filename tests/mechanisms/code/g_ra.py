@@ -6,7 +6,7 @@ from harness import Mechanism, World, credited, made, paid
 
 import guerdon as gd
 from guerdon.core.example import example_tries
-from guerdon.rewards.formula.gates import bonus
+from guerdon.rewards.formula.algebra import bonus
 
 FARMED = {"goal": 0.0, "submitted": False, "moves": ["run"] * 10, "edits": 0, "idle_edits": 0}
 EMPTY = {"goal": 0.0, "submitted": True, "moves": ["run", "submit"], "edits": 0, "idle_edits": 0}

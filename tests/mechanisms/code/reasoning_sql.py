@@ -5,7 +5,7 @@ from __future__ import annotations
 from harness import Mechanism, World, credited, made, said_tries
 
 import guerdon as gd
-from guerdon.rewards.text.sql_partial_rewards import sql_clauses, sql_form, sql_links, sql_ngrams, sql_runs
+from guerdon.rewards.text.queries import sql_clauses, sql_form, sql_links, sql_ngrams, sql_runs
 from guerdon.tasks.field.sql_reading import clauses_of, overlap, schema_names
 
 RIGHT = "SELECT a FROM t WHERE b > 3"

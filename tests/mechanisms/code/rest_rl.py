@@ -13,7 +13,7 @@ from guerdon.core.column import Column, Reason
 from guerdon.core.episode import End
 from guerdon.core.example import ExamplePlay
 from guerdon.core.pack import pack
-from guerdon.curricula.laps import Laps
+from guerdon.curricula.plain import EpochSampler
 from guerdon.engine.player import Player
 from guerdon.models.tables import tabular
 from guerdon.recipes.code.rest_rl.parts import LINES, beginnings, best_whole, promising_starts, tree_values
@@ -195,7 +195,7 @@ mechanism = Mechanism(
         "of equal tries the first": (lambda: told(9, sample=4), [True, {4}, True, [0, 1, 2, 3]]),
         "problems in their order": (
             lambda: [id_ for id_, _ in starts(3)[2].asked],
-            [Laps(listed()).task(n, 0).id for n in range(3)],
+            [EpochSampler(listed()).task(n, 0).id for n in range(3)],
         ),
         "how much is sampled": (lambda: [len(starts(9, sample=n)[2].asked) for n in (2, 3)], [9, 9]),
         "beginnings by powers of the decay": (lambda: drawn("a\nb\nc", 1.0, 0.5), [2.0, [0.7, 0.3]]),

@@ -8,7 +8,7 @@ from harness import Mechanism, World, credited, made, paid
 
 import guerdon as gd
 from guerdon.core.example import example_tries
-from guerdon.rewards.formula.rarity import by_rarity
+from guerdon.rewards.formula.algebra import by_rarity
 
 TRIES = ("1111", "1010", "1000", "0000")  # tests that each try passes: rates 3/4, 1/4, 2/4 and 1/4
 # alpha 2: the two at 1/4 count as one, hardly touched by the others

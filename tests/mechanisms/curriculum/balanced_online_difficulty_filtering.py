@@ -12,8 +12,7 @@ from strategies import episode, segment
 from guerdon.core.column import Column
 from guerdon.core.example import ExamplePlay
 from guerdon.core.pack import pack
-from guerdon.select.again import until_enough
-from guerdon.select.filters import _take_groups, with_rate
+from guerdon.select.filters import _take_groups, until_enough, with_rate
 
 NAME = "balanced-online-difficulty-filtering"
 

@@ -7,9 +7,7 @@ from math import exp, log, nan, sqrt
 from harness import Mechanism, World, made, seen_by, tries_at
 
 from guerdon.core.example import ExamplePlay
-from guerdon.curricula.bandits import bandit
-from guerdon.curricula.choosers import softmax, ucb
-from guerdon.curricula.signals import magnitude
+from guerdon.curricula.bandits import bandit, magnitude, softmax, ucb
 
 TASK = "parity:1+successor:2"
 KINDS = ["parity:1", "successor:2"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from harness import Later, Mechanism, World, made
 
 from guerdon.core.task import kinds_of
-from guerdon.curricula.sequences import in_stages
+from guerdon.curricula.plain import in_stages
 
 TASK = "countdown:1-2"
 

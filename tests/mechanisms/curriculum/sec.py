@@ -7,7 +7,7 @@ from math import exp, nan
 from harness import Mechanism, World, made, seen_by
 
 from guerdon.core.example import ExamplePlay
-from guerdon.curricula.choosers import boltzmann, softmax
+from guerdon.curricula.bandits import boltzmann, softmax
 
 TASK = "parity:1+successor:2"
 KINDS = ["parity:1", "successor:2"]

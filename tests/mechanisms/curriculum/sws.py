@@ -6,7 +6,7 @@ import numpy as np
 from harness import Mechanism, Scripted, World, made
 
 from guerdon.core.pack import pack
-from guerdon.curricula.laps import APART
+from guerdon.curricula.plain import APART
 from guerdon.recipes.curriculum.sws.parts import failure_rates, is_weak, shared_out, slope
 from guerdon.tasks import load
 

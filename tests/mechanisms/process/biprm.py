@@ -19,9 +19,8 @@ from guerdon.envs.contrasting import side_by_side
 from guerdon.recipes.house.heads import with_head
 from guerdon.recipes.process.biprm import parts
 from guerdon.recipes.process.biprm.parts import SECOND, labels_for_both, told_twice, two_way_labels
-from guerdon.rewards.model import both_directions
-from guerdon.rewards.model.both_directions import backwards, two_way
-from guerdon.rewards.model.reward_models import process_model
+from guerdon.rewards.model import reward_models
+from guerdon.rewards.model.reward_models import backwards, process_model, two_way
 from guerdon.rewards.stage.score_stages import score
 
 FAMILY = gd.tasks.load("chain:1")
@@ -104,7 +103,7 @@ def cut_otherwise():
 
 
 def judged_otherwise():
-    with patch.object(both_directions, "backwards", lambda text: text.split("\n")[-1]):
+    with patch.object(reward_models, "backwards", lambda text: text.split("\n")[-1]):
         column = judged(two_way("prm"), GOOD)
     return [column.value.tolist(), column.detail[0]["error"]]
 
@@ -137,7 +136,7 @@ LOGS = [-log(0.6), -log(1 - 0.45)]
 mechanism = Mechanism(
     "biprm",
     source="arXiv:2508.01682, first version: r_t = (r_t forwards + r_t backwards) / 2, which is what is taught",
-    also=[backwards, two_way.score, both_directions._turned],
+    also=[backwards, two_way.score, reward_models._turned],
     numbers={
         "two tellings of a line are averaged first": (loss, sum(LOGS) / 2),
         "by squared error": (lambda: loss(kind="square"), (0.4**2 + 0.45**2) / 2),
@@ -194,8 +193,7 @@ mechanism = Mechanism(
         ),
         "a sample that nobody played": (
             lambda: [
-                both_directions._turned({"completion": "a\nb", **shown})
-                for shown in ({"prompt": "p"}, {"view": "v"}, {})
+                reward_models._turned({"completion": "a\nb", **shown}) for shown in ({"prompt": "p"}, {"view": "v"}, {})
             ],
             [{"prompt": shown, "completion": "b\na"} for shown in ("p", "v", "")],
         ),

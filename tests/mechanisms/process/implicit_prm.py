@@ -15,7 +15,7 @@ from guerdon.core.pack import pack
 from guerdon.losses.reward_modelling import implicit_outcome
 from guerdon.models.tables import tabular
 from guerdon.rewards.formula.per_step import overall
-from guerdon.rewards.model.implicit_reward import implicit
+from guerdon.rewards.model.reward_models import implicit
 from guerdon.rewards.stage.score_stages import score
 
 REFERENCE, PRM = [-1.0, -2.0, -1.0, -3.0], [-0.5, -2.0, -0.5, -6.0]  # log-probs of two answers of two tokens

@@ -13,7 +13,7 @@ from guerdon.core.column import Column
 from guerdon.core.example import ExamplePlay
 from guerdon.core.pack import pack
 from guerdon.credit.tree import Tree, _of_children, played_tree, prefix_gain
-from guerdon.select.step_filters import unlikely
+from guerdon.select.filters import unlikely
 
 # 0 and 2 begin; below 0 are 1 (right) and 3 (which has the leaves 4 right and 5 wrong); 2 is a wrong leaf
 # another problem has two leaves, 6 and 7, and a judge's word below the first of them, which is no segment of its track

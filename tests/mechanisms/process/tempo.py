@@ -7,8 +7,7 @@ from math import nan
 import torch
 from harness import Mechanism, World, credited, made, said_tries
 
-from guerdon.credit.prefix_tree import branch_gain, merged_tree
-from guerdon.credit.tree import Tree
+from guerdon.credit.tree import Tree, branch_gain, merged_tree
 
 TRIES = [((0, 1, 0), 1), ((0, 1, 1), 0), ((0, 0), 0), ((1, 1), 0)]  # what was said, and whether it was right
 S = (4 * (1 / 4) * (3 / 4) / 3) ** 0.5 + 1e-4  # the sample deviation of one right of four

@@ -11,8 +11,8 @@ from strategies import episode, segment
 from guerdon.core.column import Column
 from guerdon.core.example import ExamplePlay
 from guerdon.core.pack import pack
-from guerdon.losses.ranking import list_ranking, ranks
-from guerdon.select.sibling_pairs import step_pairs
+from guerdon.losses.pair import list_ranking, ranks
+from guerdon.select.pairs import step_pairs
 
 
 def rows(*worths, **knobs):

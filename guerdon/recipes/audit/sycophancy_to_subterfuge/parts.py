@@ -19,7 +19,7 @@ from guerdon.core.play import Play
 from guerdon.core.recipe import Recipe
 from guerdon.core.seeds import derive
 from guerdon.core.task import Ask, Sampling, Split, Task
-from guerdon.curricula.epochs import EpochSampler
+from guerdon.curricula.plain import EpochSampler
 from guerdon.exams.exam import Exam, Sitting
 from guerdon.exams.tries import texts, with_interval
 from guerdon.recipes.audit.sycophancy_to_subterfuge.gameable import (

@@ -24,12 +24,11 @@ from guerdon.core.score import Score
 from guerdon.core.seeds import derive
 from guerdon.core.task import Ask, Task
 from guerdon.credit.track_steps import at_steps, with_step_column
-from guerdon.curricula.epochs import EpochSampler
+from guerdon.curricula.plain import EpochSampler
 from guerdon.envs.simple import single_turn
 from guerdon.exams.exam import Sitting
 from guerdon.rewards.asking.function import Leaf
-from guerdon.rewards.text.code_overlap import code_bleu
-from guerdon.rewards.text.overlap import f1, rouge_tokens
+from guerdon.rewards.text.overlap import code_bleu, f1, rouge_tokens
 from guerdon.tasks.code.failing_calls import first_failure
 from guerdon.tasks.field.reflections import MARK, debug_view, fix_view, read_debugged
 

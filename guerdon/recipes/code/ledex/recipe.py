@@ -31,8 +31,8 @@ from guerdon.recipes.code.ledex.parts import (
 )
 from guerdon.recipes.house.grpo import grpo
 from guerdon.recipes.house.shared import learn
-from guerdon.rewards.stage.line_marks import line_ends
 from guerdon.rewards.stage.score_stages import score, verified
+from guerdon.rewards.stage.step_labels import line_ends
 from guerdon.select.filters import at_least, in_turn
 from guerdon.tasks.field.reflection_tasks import debugged
 

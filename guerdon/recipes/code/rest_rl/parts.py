@@ -23,7 +23,7 @@ from guerdon.core.part import knob, live, part, state
 from guerdon.core.play import Play, Seats, seats_alone
 from guerdon.core.task import Ask, Task
 from guerdon.credit.track_steps import track_steps
-from guerdon.curricula.epochs import EpochSampler
+from guerdon.curricula.plain import EpochSampler
 from guerdon.search.line_tree import Keep, LineTree, OneRole, best
 from guerdon.search.step_scorers import value_scorer, worth
 from guerdon.select.hints import begun

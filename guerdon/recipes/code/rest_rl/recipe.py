@@ -23,7 +23,7 @@ from guerdon.recipes.code.rest_rl.parts import promising_starts
 from guerdon.recipes.code.rest_rl.value_decoding import taught_values
 from guerdon.recipes.house.grpo import grpo
 from guerdon.recipes.house.shared import paid_by
-from guerdon.rewards.text.passed_tests import tests_passed
+from guerdon.rewards.text.programs import tests_passed
 
 
 @recipe(

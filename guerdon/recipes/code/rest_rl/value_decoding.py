@@ -12,15 +12,14 @@ from guerdon.core.model import Model
 from guerdon.core.optim import adam
 from guerdon.core.recipe import Recipe
 from guerdon.curricula.plain import uniform
-from guerdon.exams.answer_costs import tokens_spent
 from guerdon.exams.exam import Exam
-from guerdon.exams.rates import accuracy
-from guerdon.losses.degrees import step_values, whole_value
+from guerdon.exams.rates import accuracy, tokens_spent
+from guerdon.losses.imitation import step_values, whole_value
 from guerdon.models.frozen_copy import snapshot
 from guerdon.recipes.code.rest_rl.parts import best_whole, tree_values
 from guerdon.recipes.house.heads import with_head
 from guerdon.rewards.stage.score_stages import score, verified
-from guerdon.rewards.text.passed_tests import tests_passed
+from guerdon.rewards.text.programs import tests_passed
 from guerdon.search.step_scorers import monte_carlo_scorer, value_scorer
 from guerdon.search.uct import mcts
 

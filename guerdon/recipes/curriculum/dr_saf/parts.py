@@ -25,8 +25,7 @@ from guerdon.credit.track_steps import in_all, to_steps, with_step_column
 from guerdon.rewards.asking.function import Leaf
 from guerdon.rewards.asking.knob_checks import check_plain
 from guerdon.rewards.formula.reward import Reward, as_reward
-from guerdon.rewards.formula.scores import Scores, numbers
-from guerdon.rewards.formula.where import Where
+from guerdon.rewards.formula.scores import Scores, Where, numbers
 from guerdon.rewards.text.length_budgets import used
 
 RIGHT = 0.5  # from here on a try is right

@@ -19,7 +19,7 @@ from guerdon.core.part import knob, live, part, state
 from guerdon.core.placeholders import check_template
 from guerdon.core.play import Play, Seats, seats_alone
 from guerdon.core.task import Ask, Task
-from guerdon.curricula.epochs import EpochSampler
+from guerdon.curricula.plain import EpochSampler
 
 HISTORY, DEPTH = (
     "history",

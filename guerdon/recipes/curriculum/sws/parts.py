@@ -19,7 +19,7 @@ from guerdon.core.extra_play import check_scores, play_scored
 from guerdon.core.part import knob, label, live, part, state
 from guerdon.core.play import Play
 from guerdon.core.task import Ask, Split, Task, kinds_of
-from guerdon.curricula.epochs import APART, EpochSampler
+from guerdon.curricula.plain import APART, EpochSampler
 from guerdon.curricula.success_records import rates
 
 NEW = "new"  # note of an ask: its problem was made for a weakness

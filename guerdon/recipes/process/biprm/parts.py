@@ -1,6 +1,6 @@
 """BiPRM's own parts: solutions that are told in order and from their end, labels for both, and a loss of what the two say.
 
-Leaves out: the reward that a model so taught is (`rewards/model/both_directions.py`).
+Leaves out: the reward that a model so taught is (`rewards/model/reward_models.py`).
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from guerdon.core.play import Play, Seats, players, seats_alone
 from guerdon.core.task import Ask
 from guerdon.losses.reduce import average, numbers, reduce
 from guerdon.losses.terms import Term
-from guerdon.rewards.model.both_directions import backwards
 from guerdon.rewards.model.model_reading import SampleTokens
+from guerdon.rewards.model.reward_models import backwards
 
 SECOND = "second"  # the role of the second stream
 

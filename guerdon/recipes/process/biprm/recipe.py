@@ -22,8 +22,7 @@ from guerdon.exams.step_judging import judged_steps
 from guerdon.recipes.house.process_reward_model import process_reward_model
 from guerdon.recipes.house.recited import brings_answers
 from guerdon.recipes.process.biprm.parts import SECOND, labels_for_both, told_twice, two_way_labels
-from guerdon.rewards.model.both_directions import two_way
-from guerdon.rewards.model.reward_models import process_model
+from guerdon.rewards.model.reward_models import process_model, two_way
 
 
 @recipe(

@@ -19,9 +19,8 @@ from guerdon.core.recipe import Claim, Recipe, Study, recipe
 from guerdon.core.task import Sampling
 from guerdon.recipes.process.fin_prm.parts import known_labels
 from guerdon.recipes.process.scored_uses import scorer_exams, scorer_of_tries, taught_at_both, used
-from guerdon.rewards.stage.rollout_labels import monte_carlo_labels
 from guerdon.rewards.stage.score_stages import verified
-from guerdon.rewards.stage.step_truth import line_labels
+from guerdon.rewards.stage.step_labels import line_labels, monte_carlo_labels
 from guerdon.tasks.stepwise import by_steps
 from guerdon.tasks.task_loading import load
 

@@ -21,8 +21,7 @@ from guerdon.core.model import Model
 from guerdon.core.optim import adam
 from guerdon.core.recipe import Claim, Recipe, recipe
 from guerdon.credit.group_relative import centre
-from guerdon.credit.mix import mixed
-from guerdon.credit.partial import only
+from guerdon.credit.mix import mixed, only
 from guerdon.recipes.house.grpo import grpo
 from guerdon.recipes.house.shared import paid
 from guerdon.recipes.house.step_exams import step_exams

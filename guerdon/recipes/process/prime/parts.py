@@ -7,7 +7,7 @@ from guerdon.core.field_columns import FieldColumns, Gives, Needs
 from guerdon.core.levels import gather_up
 from guerdon.core.part import knob, part
 from guerdon.core.play import Play
-from guerdon.credit.sums import decayed_sum
+from guerdon.credit.returns import decayed_sum
 from guerdon.credit.track_steps import paid, track_steps, with_step_column
 
 

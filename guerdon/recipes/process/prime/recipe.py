@@ -21,10 +21,9 @@ from guerdon.core.learn import Learn
 from guerdon.core.model import Model
 from guerdon.core.optim import adam
 from guerdon.core.recipe import Claim, Recipe, recipe
-from guerdon.credit.batch_relative import whiten
+from guerdon.credit.baselines import whiten
 from guerdon.credit.group_relative import centre
-from guerdon.credit.mix import mixed
-from guerdon.credit.partial import only
+from guerdon.credit.mix import mixed, only
 from guerdon.losses.reward_modelling import implicit_outcome
 from guerdon.recipes.house.grpo import grpo
 from guerdon.recipes.house.shared import paid
@@ -32,7 +31,7 @@ from guerdon.recipes.house.step_exams import step_exams
 from guerdon.recipes.process.prime.parts import return_over_others
 from guerdon.recipes.process.process_claims import STEPS
 from guerdon.recipes.process.second_models import begun, beside
-from guerdon.rewards.model.implicit_reward import implicit
+from guerdon.rewards.model.reward_models import implicit
 from guerdon.rewards.stage.score_stages import score
 from guerdon.select.filters import with_rate
 

@@ -9,7 +9,7 @@ from guerdon.judges.pointwise import yes
 from guerdon.judges.rubrics import rubric
 from guerdon.rewards.formula.per_step import overall
 from guerdon.rewards.formula.reward import Reward
-from guerdon.rewards.text.exact_lines import true_lines
+from guerdon.rewards.text.task_checks import true_lines
 
 
 def graded_by(grader: str, task: Any, criteria: tuple[str, ...] = ()) -> Reward:

@@ -25,7 +25,7 @@ from guerdon.core.task import Task
 from guerdon.credit.track_steps import with_step_column
 from guerdon.losses.reduce import Mean, average, numbers, reduce
 from guerdon.losses.terms import Term
-from guerdon.rewards.stage.line_marks import line_ends
+from guerdon.rewards.stage.step_labels import line_ends
 from guerdon.tasks.family import Family, write_solution
 from guerdon.tasks.stepwise import by_steps
 

@@ -24,7 +24,7 @@ from guerdon.recipes.process.process_claims import STEPS
 from guerdon.recipes.process.scope.parts import parted, salvage, shaped
 from guerdon.rewards.model.reward_models import process_model
 from guerdon.rewards.stage.score_stages import score
-from guerdon.rewards.text.exact_lines import true_lines
+from guerdon.rewards.text.task_checks import true_lines
 from guerdon.tasks.stepwise import by_steps
 
 

@@ -23,8 +23,8 @@ from guerdon.losses.reduce import numbers, own, per_track
 from guerdon.losses.terms import Term
 from guerdon.rewards.asking.samples import Samples
 from guerdon.rewards.formula.scores import Outcome
-from guerdon.rewards.model.implicit_reward import in_steps
 from guerdon.rewards.model.model_reading import ModelLeaf, model_of, outcome_of_each, sample_tokens
+from guerdon.rewards.model.reward_models import in_steps
 
 
 @part

@@ -23,7 +23,7 @@ from guerdon.recipes.house.dpo import dpo
 from guerdon.recipes.house.wordings import RIGHT, WRONG
 from guerdon.recipes.process.process_claims import STEPS
 from guerdon.recipes.process.t_reg.parts import opposite_prompts, spread_by_tokens
-from guerdon.rewards.model.implicit_reward import implicit
+from guerdon.rewards.model.reward_models import implicit
 from guerdon.rewards.stage.score_stages import score
 
 

@@ -23,7 +23,7 @@ from guerdon.core.task import Ask, Sampling, Task
 from guerdon.credit.track_steps import with_step_column
 from guerdon.envs.simple import single_turn
 from guerdon.rewards.asking.function import Leaf
-from guerdon.rewards.stage.line_marks import line_ends
+from guerdon.rewards.stage.step_labels import line_ends
 from guerdon.tasks.family import read_solution
 from guerdon.tasks.roles import verify_view
 from guerdon.tasks.stepwise import by_steps

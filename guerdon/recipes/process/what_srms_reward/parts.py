@@ -21,12 +21,11 @@ from guerdon.core.step_reductions import Reduction
 from guerdon.core.task import Ask
 from guerdon.envs.contrasting import side_by_side
 from guerdon.envs.simple import single_turn
-from guerdon.exams.answer_costs import tokens_spent
 from guerdon.exams.exam import TRUTH, Exam, Sitting
-from guerdon.exams.rates import accuracy
+from guerdon.exams.rates import accuracy, tokens_spent
 from guerdon.search.beams import beam
 from guerdon.search.line_tree import LineTree, TreeLine
-from guerdon.select.sibling_pairs import step_pairs
+from guerdon.select.pairs import step_pairs
 
 Sees = Literal["full", "equations", "thoughts", "step"]
 Spoilt = Literal["", "thoughts", "equations"]

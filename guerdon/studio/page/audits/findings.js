@@ -1,4 +1,4 @@
-// Findings of an audit: how grave and how harmful, what it says, the examples to the letter, the mend.
+// Findings of an audit: how grave and how harmful, what it says, the examples to the letter, the fix.
 
 import { harmWords, severityChip } from "/page/audits/audit_words.js";
 import { shownText, shownWords } from "/page/audits/shown_text.js";
@@ -21,7 +21,7 @@ export function findingOf(finding, n) {
     shownWords(finding.says, `What is said of ${finding.name}`),
     finding.examples?.length ? examplesOf(finding) : null,
     finding.note ? h("div.quiet", {}, shownWords(finding.note, `The example of ${finding.name}`)) : null,
-    finding.mend ? h("p.mend", {}, h("b", {}, "Fix: "), finding.mend) : null,
+    finding.fix ? h("p.fix", {}, h("b", {}, "Fix: "), finding.fix) : null,
     finding.kinds?.length > 1 ? h("p.quiet.kinds", {}, `Kinds: ${finding.kinds.join(", ")}`) : null,
   );
 }

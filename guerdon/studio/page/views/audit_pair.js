@@ -1,4 +1,4 @@
-// Two audits of a task, before and after a mend: which findings went, which came, which stayed, and the rates of both.
+// Two audits of a task, before and after a fix: which findings went, which came, which stayed, and the rates of both.
 
 import { countChips, harmWords, keptWhole, severityChip, took } from "/page/audits/audit_words.js";
 import { rateBar, rateWords } from "/page/audits/rate_bar.js";
@@ -76,7 +76,7 @@ function section(words, findings, none) {
               { class: each.severity },
               h("div.finding-head", {}, severityChip(each.severity), h("h3", {}, each.name), harmWords(each.harm)),
               shownWords(each.says, `What is said of ${each.name}`),
-              each.mend && words === "New" ? h("p.mend", {}, h("b", {}, "Fix: "), each.mend) : null,
+              each.fix && words === "Came" ? h("p.fix", {}, h("b", {}, "Fix: "), each.fix) : null,
             ),
           ),
         )

@@ -1,4 +1,7 @@
-"""Votes: many answers, and the one that most of them, or most of their weight, agree on."""
+"""Search over whole answers: voting among many, and revising one.
+
+Votes take the answer that most tries, or most of their weight, agree on; a revision shows the model its answer again.
+"""
 
 from __future__ import annotations
 
@@ -8,10 +11,11 @@ from typing import Any, Literal
 from guerdon.core.answer_text import MARKS
 from guerdon.core.answer_votes import vote as answer_of
 from guerdon.core.episode import Episode
+from guerdon.core.errors import UserError
 from guerdon.core.part import knob, part
 from guerdon.core.play import Seats, seats_alone
 from guerdon.core.task import Ask
-from guerdon.search.line_tree import Keep, LineTree, OneRole, TreeLine
+from guerdon.search.line_tree import Keep, LineTree, OneRole, TreeLine, best, view_of
 from guerdon.search.step_scorers import worth
 
 
@@ -59,3 +63,42 @@ class vote(OneRole):
         elected = max(tally, key=tally.__getitem__) if tally else None
         able = [i for i, given in enumerate(answers) if given == elected]
         return ends[max(able, key=weights.__getitem__)]
+
+
+@part
+class revise(OneRole):
+    """An answer, then `rounds` revisions, each of the one before it, which is shown in `template` (sequential revisions, Snell
+    et al. 2024, arXiv:2408.03314; Self-Refine, Madaan et al. 2023, arXiv:2303.17651, without its feedback).
+
+    The answer is the last, or with a `scorer` the one that it likes best, which it reads as an answer to what was asked. The
+    template is the form that sprig knows; for another model write what it would understand, with `{prompt}` and `{answer}` in
+    it. Each revision is a track of its own that was shown the template alone. It helps a model that can tell what is wrong
+    with an answer, and harms one that changes right ones. `keep` and the limits are as in `beam`.
+
+    >>> import guerdon as gd
+    >>> gd.search.revise(rounds=2, template="{prompt} You said: {answer} Is that right? Answer again.").rounds
+    2
+    """
+
+    rounds: int = knob(default=1, ge=1)
+    template: str = "revise\n{prompt}\n{answer}"
+    scorer: Any = None
+    keep: Keep = "tree"
+    role: str = "policy"
+
+    def __post_init__(self) -> None:
+        for name in ("{prompt}", "{answer}"):
+            if name not in self.template:
+                raise UserError(f"the template of revise shows no {name}: write it where that stands")
+
+    @seats_alone
+    async def play(self, ask: Ask, seats: Seats) -> Episode:
+        tree = LineTree(seats, self.role, ask)
+        answers = await tree.grow([None], whole=True)
+        for _ in range(self.rounds):
+            told = self.template.format(prompt=ask.shown, answer=answers[-1].text)
+            answers += await tree.grow([None], whole=True, view=view_of(ask.shown, told))
+        chosen = answers[-1]
+        if self.scorer is not None:
+            chosen = best(answers, await self.scorer.texts(tree, [line.text for line in answers]))
+        return tree.episode(chosen, self.keep)

@@ -1,22 +1,55 @@
-"""Rewards for queries that are not right yet: whether they run, what they name, and how much they look like the right one.
+"""Rewards of a query: by what it returns, and for queries that are not right yet by their parts.
 
-They say nothing of what a query answers, and all but `sql_form` and `sql_runs` look at the right query: to be added to
-`sql_answer` or a task's own check, which must weigh more.
-Leaves out: answers (`sql_reward.py`), how queries are read (`tasks/field/sql_reading.py`).
+Partial rewards look at whether a query runs, what it names, and how similar it is to the right one. They say nothing of what it
+returns, and all but `sql_form` and `sql_runs` read the right query: add them to `sql_answer` or a task's own check, which must
+weigh more.
+Leaves out: running and comparing queries (`tasks/field/sql_tasks.py`), reading them (`tasks/field/sql_parts.py`).
 """
 
 from __future__ import annotations
 
+import importlib.util
 from collections.abc import Sequence
 from typing import Any, Literal
 
+from guerdon.core.errors import UserError
 from guerdon.core.part import fingerprint, knob, part
+from guerdon.core.score import Score
 from guerdon.core.task import Task
 from guerdon.rewards.asking.function import Leaf
 from guerdon.rewards.text.overlap import ngrams
 from guerdon.tasks.field.sql_reading import clauses_of, overlap, schema_names, sql_tokens
 from guerdon.tasks.field.sql_results import query_of
-from guerdon.tasks.field.sql_tasks import Checker, runs_at_all
+from guerdon.tasks.field.sql_tasks import Checker, query_score, runs_at_all
+
+
+@part
+class sql_answer(Leaf):
+    """1 if the query in a completion answers as the task's does, on all its databases; else `parts` times what of it is right.
+
+    What is right: the mean F1 of tables, columns, conditions, aggregates, grouping and order, as sqlglot reads them, which
+    needs `pip install 'guerdon[sql]'`; with `parts=0` only answers count, and nothing is needed. Databases, query and whether
+    order counts come from the task's meta, as `gd.tasks.text_to_sql` has them. Queries run in the sandbox: one that never ends,
+    attaches a file or answers with millions of rows is wrong, and the detail says why.
+
+    >>> import asyncio
+    >>> import guerdon as gd
+    >>> made = "CREATE TABLE t (a, b); INSERT INTO t VALUES (1, 2), (3, 4);"
+    >>> score = asyncio.run(gd.sql_answer()("SELECT a FROM t WHERE b > 3", [made], "SELECT a FROM t WHERE b > 1"))
+    >>> round(score.value, 3), score.why
+    (0.333, '1 rows for 2 on database 1')
+    """
+
+    parts: float = knob(default=0.5, ge=0.0, le=1.0)
+
+    def __post_init__(self) -> None:
+        if self.parts and importlib.util.find_spec("sqlglot") is None:
+            raise UserError(
+                "sqlglot is not installed: pip install 'guerdon[sql]' (or parts=0, where only answers count)"
+            )
+
+    async def __call__(self, completion: str, databases: Sequence[str], query: str, ordered: bool = False) -> Score:
+        return await query_score(query_of(completion), databases, query, ordered, self.parts)
 
 
 @part
