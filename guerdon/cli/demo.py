@@ -1,4 +1,4 @@
-"""`guerdon demo`: a laptop, nothing to download, two minutes, and a language model has learned something.
+"""`guerdon demo`: a laptop, nothing to download, three minutes, and a language model has learned something.
 
 Trains the built-in model with GRPO on a task it does badly (it gets six SQL queries in ten wrong) and shows what
 changed.
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from guerdon.core.task import Task
     from guerdon.loop.trained import Trained
 
-TASK, STEPS = "text_to_sql:6", 20
+TASK, STEPS = "text_to_sql:6", 28
 SETTINGS = {"prompts": 8, "lr": 4e-5, "max_tokens": 96}
 CHECKER = {"checker": "plain"}  # of queries: boxes are for models that nobody knows
 GAIN = 0.20

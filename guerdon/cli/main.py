@@ -83,7 +83,7 @@ app = typer.Typer(
     invoke_without_command=True,
     epilog=examples(
         "guerdon doctor                                             check the installation",
-        "guerdon demo                                               see a language model learn, in two minutes",
+        "guerdon demo                                               see a language model learn, in three minutes",
         "guerdon list                                               a summary of what there is",
         "guerdon show grpo                                          what a recipe is made of",
         "guerdon check my.py:right --task trace:3                   test a reward before you train on it",

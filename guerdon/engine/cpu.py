@@ -113,7 +113,7 @@ class RowCache:
         self.longest = 0
         self._mask = torch.zeros(0)
         self._slot = self.length
-        self._tries: Tries | None = None
+        self._trunk_rows: TrunkRows | None = None
 
     def reserve(self, rows: int, capacity: int) -> None:
         """Have room for so many rows of so many tokens."""
@@ -159,7 +159,7 @@ class RowCache:
         past, T = prompt.past, prompt.past + len(prompt.tokens)
         if past:
             self.settle(prompt.after)
-        rows, self._tries = torch.tensor(prompt.rows), None
+        rows, self._trunk_rows = torch.tensor(prompt.rows), None
         shares = self.trunk.fit and not prompt.goes_on
         self.of[rows] = -1
         trunk = self.trunk.take(self.of, T) if shares else -1
@@ -181,8 +181,8 @@ class RowCache:
         self._slot = lane * capacity + own.repeat_interleave(kv)
         self._mask = torch.zeros(self.rows, 1, 1, self.longest, dtype=self.dtype)
         self._mask.masked_fill_((torch.arange(self.longest) > own[:, None])[:, None, None], float("-inf"))
-        if self._tries is None or not torch.equal(self._tries.of, of):
-            self._tries = Tries.of_rows(of.clone(), self.trunk) if bool((of >= 0).any()) else None
+        if self._trunk_rows is None or not torch.equal(self._trunk_rows.of, of):
+            self._trunk_rows = TrunkRows.of_rows(of.clone(), self.trunk) if bool((of >= 0).any()) else None
         return self
 
     @property
@@ -205,8 +205,10 @@ class RowCache:
             mask = mask.masked_fill(far[:, None, None], float("-inf"))
         grouped = q.reshape(B, kv, h // kv, D)  # the heads that share a key stand as so many queries on it
         seen, total = summed(grouped, keys[:, :, :T], values[:, :, :T], mask, scale)
-        if self._tries is not None:
-            before, total_before = self._tries.attend(grouped, self.trunk.keys[layer], self.trunk.values[layer], scale)
+        if self._trunk_rows is not None:
+            before, total_before = self._trunk_rows.attend(
+                grouped, self.trunk.keys[layer], self.trunk.values[layer], scale
+            )
             seen = torch.lerp(seen, before, torch.sigmoid(total_before - total)[..., None])
         return seen.reshape(B, h, D).to(qkv.dtype)
 
@@ -243,7 +245,7 @@ class Trunks:
 
 
 @dataclass(frozen=True)
-class Tries:
+class TrunkRows:
     """Rows by their trunks, so that its keys are read once for all tries at a prompt."""
 
     of: Tensor  # [B] the trunk of each row, or -1
@@ -253,7 +255,7 @@ class Tries:
     mask: Tensor  # [P, 1, 1, T]
 
     @classmethod
-    def of_rows(cls, of: Tensor, trunks: Trunks) -> Tries:
+    def of_rows(cls, of: Tensor, trunks: Trunks) -> TrunkRows:
         P, T = trunks.keys.shape[1], trunks.keys.shape[3]
         counts = torch.bincount(of[of >= 0], minlength=P)
         most = ceil(int(counts.max()))

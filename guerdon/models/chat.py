@@ -19,17 +19,15 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from tokenizers import Encoding, Tokenizer
 
 from guerdon.core.episode import Segment
 from guerdon.core.errors import UserError
+from guerdon.models.chat_template import Bounded, TemplateRefused
 from guerdon.models.encoded_turn import Encoded
 from guerdon.models.template_clock import told
-
-if TYPE_CHECKING:
-    from guerdon.models.chat_template import Bounded
 
 MARK = re.compile(r"QxSlot(\d+)xQ")  # stands for a text: letters and digits alone, which no template changes or strips
 PAD = "\n\x1f"  # white space around a mark, to see how much of it a template strips: all, line breaks alone, none
@@ -233,8 +231,6 @@ class Chat:
         return [part for part in parts if part != ""]
 
     def _render(self, messages: list[Any], goes_on: bool) -> str:
-        from guerdon.models.chat_template import TemplateRefused
-
         assert self._template is not None
         try:
             return self._template.render(
@@ -385,8 +381,6 @@ def _mirrored(edge: tuple[str, str | None, bool]) -> str:
 
 @functools.cache
 def _compiled(template: str) -> Bounded:
-    from guerdon.models.chat_template import Bounded  # jinja, which a model without a template does without
-
     if MARK.search(template):
         raise UserError("the model's chat template holds text that this library uses as a mark")
     return Bounded(template)
