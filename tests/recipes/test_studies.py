@@ -21,6 +21,7 @@ from guerdon.core.schedule import linear
 from guerdon.core.seeds import generator
 from guerdon.loop.catalog import find_recipe
 from guerdon.loop.study import StudyRun
+from guerdon.recipes.curriculum import curricula_in_federated_learning as federated
 from guerdon.recipes.curriculum.curricula_in_federated_learning import (
     Clients,
     dirichlet_split,
@@ -28,7 +29,6 @@ from guerdon.recipes.curriculum.curricula_in_federated_learning import (
     ranking,
     visible,
 )
-from guerdon.recipes.curriculum.curricula_in_federated_learning import parts as federated
 from guerdon.recipes.curriculum.curriculum_designer.parts import (
     distances,
     one_at_a_time,
