@@ -199,7 +199,7 @@ def found(by):
     return float(world.scaled(world.tied(weights)).clamp(-1, 1).mean())
 
 
-NEAR = {3: [0.95, 0.95, 0.91, 0.9], 9: [0.95, -3.0, 0.91, 0.5]}
+NEAR = {3: [0.8, 0.95, 0.8, 0.9], 9: [0.95, -3.0, 0.91, 0.5]}
 RAND = "torch.rand(chance.shape, generator=generator(*path, 'nois..."
 RANDOM = "torch.randn(shape, generator=draw, dtype=torch"
 
@@ -249,7 +249,7 @@ mechanism = Mechanism(
                 "past_end": 1.0,
                 "to_the_end": 0.0,
                 "return": (0.95 - 1.0 + 0.91 + 0.5) / 4,
-                "curve": [{"spent": 3, "value": 0.75}, {"spent": 9, "value": 0.5}],
+                "curve": [{"spent": 3, "value": 0.25}, {"spent": 9, "value": 0.5}],
             },
         ),
         "the study": (study, [[["pairs", 3], ["pairs", 10], ["pairs", 30]], True]),
