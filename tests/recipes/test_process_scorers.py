@@ -21,7 +21,7 @@ from guerdon.loop.catalog import find_recipe
 from guerdon.models import load as load_model
 from guerdon.models.language_model import lm
 from guerdon.recipes.process.biprm.parts import SECOND, labels_for_both, told_twice
-from guerdon.recipes.process.fin_prm.parts import known_labels, stated
+from guerdon.recipes.process.fin_prm import known_labels, stated
 from guerdon.recipes.process.reasonflux_prm.parts import (
     Trace,
     aligned,

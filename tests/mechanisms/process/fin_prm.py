@@ -14,7 +14,7 @@ from guerdon.core.column import Column, Reason
 from guerdon.core.example import ExamplePlay
 from guerdon.core.pack import pack
 from guerdon.recipes.process import scored_uses
-from guerdon.recipes.process.fin_prm.parts import known_labels, stated
+from guerdon.recipes.process.fin_prm import known_labels, stated
 
 FAMILY = gd.tasks.load("chain:2")
 TASK = FAMILY.get("train", 0)
