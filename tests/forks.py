@@ -100,6 +100,7 @@ class Forks:
                 if session.shouldstop:
                     raise session.Interrupted(session.shouldstop)
         finally:
+            gc.unfreeze()  # libraries that look for leaks at the end would find them
             for worker in self._workers:
                 worker.process.terminate()
                 worker.process.join()
