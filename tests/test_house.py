@@ -313,7 +313,9 @@ def test_recipes_are_short():
         if "@recipe(" in text:
             heads = [node for node in tree(path).body if isinstance(node, ast.Import | ast.ImportFrom)]
             lines = text.count("\n") - sum((node.end_lineno or 0) - node.lineno + 1 for node in heads)
-            assert lines <= 150, f"{path.relative_to(PACKAGE)}: a recipe with its parts is 150 lines at most besides its imports"
+            assert lines <= 150, (
+                f"{path.relative_to(PACKAGE)}: a recipe with its parts is 150 lines at most besides its imports"
+            )
 
 
 def test_a_recipes_own_stages_say_what_they_do():
