@@ -35,6 +35,7 @@ from guerdon.store.evidence_words import (
     registration,
     unfinished,
 )
+from guerdon.store.packed_evidence import VERDICTS
 
 ROOT = Path(__file__).resolve().parent.parent
 FILES = "../../guerdon/evidence"  # from a page
@@ -133,7 +134,7 @@ def registered(name: str, proof: Mapping[str, Any], others: Sequence[Mapping[str
             f"![{name}: curves and paired differences]({FILES}/{name}{f'-{i + 1}' if i else ''}.svg)",
         ]
     old = f"*Stale*: {stale.partition(': ')[0]}. " if stale else ""
-    links = f"`{proof['command']}` · [arms, costs and every seed]({FILES}/{evidence.VERDICTS}#{name})"
+    links = f"`{proof['command']}` · [arms, costs and every seed]({FILES}/{VERDICTS}#{name})"
     return [*parts, f"{old}{links}"]
 
 

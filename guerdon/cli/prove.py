@@ -114,15 +114,15 @@ def prove(
     When functions that its runs executed change, evidence is stale: keep it with --rehearse if results did not.
     """
     output = Output(as_json)
-    _one_of(
-        register=register,
-        calibrate=calibrate,
-        tell=tell,
-        sample=sample,
-        rehearse=rehearse is not None,
-        pilot=pilot,
-        status=status,
-    )
+    modes = {
+        "register": register,
+        "calibrate": calibrate,
+        "tell": tell,
+        "sample": sample,
+        "pilot": pilot,
+        "status": status,
+    }
+    _one_of(**modes, rehearse=rehearse is not None)
     if calibrate:
         return _calibrate(output, quick)
     if status:
@@ -278,10 +278,8 @@ def _calibrate(output: Output, quick: bool) -> int:
     from guerdon.loop.proof.simulation import PROOFS, recorded, simulate, table, unmet
     from guerdon.store import evidence
 
-    rows = [
-        *simulate(PROOFS // 20 if quick else PROOFS),
-        *recorded(evidence.recorded_pairs(evidence.SHIPPED), PROOFS // 20 if quick else PROOFS),
-    ]
+    proofs = PROOFS // 20 if quick else PROOFS
+    rows = [*simulate(proofs), *recorded(evidence.recorded_pairs(evidence.SHIPPED), proofs)]
     output.say(table(rows))
     output.finish({"worlds": rows})
     if (why := unmet(rows)) and not quick:

@@ -403,8 +403,8 @@ def recipe(
     absent: Mapping[str, Any] | None = None,
     data: Rows | None = None,
 ) -> Callable[[Callable[..., Recipe | Study]], RecipeEntry]:
-    """Name a function that builds a Recipe or a Study; `on` another recipe, one that changes what that one made. `claim` is what
-    its paper says of it, to be registered and run; `screening` the settings that it is screened in. `absent` is
+    """Name a function that builds a Recipe or a Study; `on` another recipe, one that changes what that one made. `claim` is
+    what its paper says of it, to be registered and run; `screening` the settings that it is screened in. `absent` is
     for knobs that joined a Study later: the values that mean what it did without them, which are not in its hash. `data` is
     what the rows of a file are to it: problems with answers to find, unless told or unless those of the recipe it is made on;
     "pairs" of answers, answers with "labels", solutions in labelled "steps".

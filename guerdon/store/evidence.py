@@ -94,7 +94,7 @@ def _read_plain(folder: Path, name: str) -> dict[str, Any]:
         raise UserError(f"there is no evidence in {path}: guerdon prove {name}") from error
     if not isinstance(proof, dict) or proof.get("format") != FORMAT:
         raise UserError(
-            f"{path} is of another edition of the rules, or of another version of guerdon: guerdon prove {name.partition('+')[0]}"
+            f"{path} is of another edition of the rules or version of guerdon: guerdon prove {name.partition('+')[0]}"
         )
     if not _is_as_written(text, proof):
         raise Damaged(

@@ -27,6 +27,7 @@ from guerdon.store.identity import tree_hash
 METHOD, BASELINE, ABLATION, PLAIN = "method", "baseline", "ablation", "plain"
 GRPO = "grpo"  # what is plain: it stands beside every method that learns by reinforcement
 RATE = "lr"  # the knob of a learning rate
+SAME = 1e-6  # factors of a rate that differ by less are one, as their six digits are
 POLICY = "policy"
 START_SEED = 0  # of what arms begin with: one model, as one that was downloaded is
 
@@ -125,7 +126,7 @@ class Arm:
 
     def at_rate(self, factor: float) -> Arm:
         """The same with a learning rate so many times as high."""
-        if factor == 1.0 or self.rate is None:
+        if self.rate is None or abs(factor - 1.0) < SAME:
             return self
         if factor not in self._at_rates:
             settings = {**self.request.settings, RATE: f"{self.rate * factor:.6g}"}

@@ -1,7 +1,7 @@
 """Proofs in the background, and how far they are: a file for each process that proves, among its runs.
 
-The file is locked for as long as the process lives, so that a process that was killed is not taken for one that runs. What it had
-done is in the ledger of the runs: the same command continues from there.
+The file is locked for as long as the process lives, so that a killed process is not taken for a running one. What it had done
+is in the ledger of the runs: the same command continues from there.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ FOLDER = ".proofs"  # among the runs
 
 
 def detach(words: Sequence[str], runs: Path) -> Path:
-    """Start `guerdon prove` with these words in a session of its own, so that no terminal ends it; the file that it writes to."""
+    """Start `guerdon prove` with these words in a session of its own, which no terminal ends; the file that it writes to."""
     folder = runs / FOLDER
     folder.mkdir(parents=True, exist_ok=True)
     log = folder / f"{time.strftime('%Y%m%d-%H%M%S', time.gmtime())}-{os.getpid()}.log"

@@ -45,7 +45,7 @@ def unlabelled(batch: Batch) -> float | None:
 def model_turns(batch: Batch) -> float | None:
     """How many turns of the model a try has, on average."""
     own = torch.zeros(batch.G, dtype=torch.double)
-    own[batch.seg.unique().cpu()] = 1.0
+    own[batch.seg.cpu()] = 1.0
     per_track = torch.zeros(batch.K, dtype=torch.double)
     per_track.index_add_(0, batch.path_track.cpu(), own[batch.path_seg.cpu()])
     return float(per_track.mean()) if batch.K else None
@@ -90,7 +90,7 @@ class failure_mode:
     def __call__(self, batch: Batch, play: Play) -> Batch:
         value = MEASURES[self.measure](batch)
         if value is not None:
-            play.metrics[f"{MEASURED}{self.measure}"] = value
+            play.log(**{f"{MEASURED}{self.measure}": value})
         return batch
 
 
@@ -109,8 +109,7 @@ def _group_rates(batch: Batch, truth: Tensor) -> Tensor | None:
     """[groups] the share of right tries of each problem of which any has a truth."""
     group, size = batch.group("task")
     there = ~truth.isnan()
-    count = torch.zeros(size, dtype=torch.double).index_add_(
-        0, group[there].cpu(), torch.ones(int(there.sum()), dtype=torch.double)
-    )
-    right = torch.zeros(size, dtype=torch.double).index_add_(0, group[there].cpu(), truth[there].cpu())
+    of, rights = group[there].cpu(), truth[there].cpu()
+    count = torch.bincount(of, minlength=size).double()
+    right = torch.bincount(of, weights=rights, minlength=size)
     return (right / count)[count > 0] if int((count > 0).sum()) else None

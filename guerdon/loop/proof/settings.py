@@ -12,8 +12,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from guerdon.core.budget import Unit
 from guerdon.core.errors import unknown
-from guerdon.core.recipe import Claim, Unit
+from guerdon.core.recipe import Claim
 from guerdon.loop.proof.records import ACCURACY, score_of, start_of
 
 FALL = "fall"  # a failure mode of exams: by how much the truth falls in training
@@ -150,11 +151,12 @@ SUITE = (
     Setting(
         "table",
         "A table in place of a language model, for a look on a laptop in seconds.",
-        "successor:1",
+        "parity:2",
         FailureMode("the share of groups that are all right or all wrong", "flat_groups", 0.0, 0.9),
         model="tabular",
-        knobs="prompts=4 tries=8 lr=0.1",
-        budget=10_000,
+        knobs="prompts=4 tries=8 lr=0.03 tabular.vocab=01 tabular.length=1",
+        chance=0.5,
+        budget=6_400,
     ),
 )
 

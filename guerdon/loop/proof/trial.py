@@ -211,7 +211,7 @@ class Trial:
 
     def records(self, known: Known, name: str, seeds: Iterable[int]) -> list[Record]:
         """The runs of an arm, of each seed by the machine that ran all arms of it."""
-        arms, found = self.tuned(known), []
+        arms, found = self.tuned(known), list[Record]()
         for seed in seeds:
             machine = known.together(arm.key(seed) for arm in self._of_seed(arms, seed).values())
             record = known.get(arms[name].key(seed), machine) if machine is not None else None
