@@ -77,8 +77,11 @@ def _claim(claim: Mapping[str, Any], picture: str) -> list[str]:
 def _verdict(claim: Mapping[str, Any]) -> str:
     head = badge(claim)
     first = f"**{head[0].upper()}{head[1:]}**: {meaning(claim)}. {_capital(measured(claim))}."
-    notes = [*outcome(claim), *((registration(claim),) if claim["tier"] == "registered" else ())]
-    return " ".join([first, *(f"{_capital(note)}." for note in notes)])
+    notes = [f"{_capital(note)}." for note in outcome(claim)]
+    if claim["tier"] == "registered":
+        said = f"{_capital(registration(claim))}."
+        notes.append(said if claim["registered"] else f"**{said}**")
+    return " ".join([first, *notes])
 
 
 def _capital(text: str) -> str:

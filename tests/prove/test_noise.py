@@ -3,7 +3,6 @@
 from guerdon.core.budget import Budget
 from guerdon.core.recipe import Claim
 from guerdon.loop.proof.arms import make_arm
-from guerdon.loop.proof.jobs import RunJob, run_job
 from guerdon.loop.proof.records import record_of
 from guerdon.loop.record import Options
 from guerdon.store.run import Run

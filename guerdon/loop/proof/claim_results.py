@@ -34,7 +34,7 @@ def judged(trial: Trial, known: Known) -> dict[str, Any]:
     """Everything that evidence says of a claim, or of a recipe in a setting."""
     claim, arms = trial.claim, trial.tuned(known)
     first, fresh = trial.complete(known)
-    runs = {name: trial.records(known, name, [*first, *fresh]) for name in arms}
+    runs = {name: trial.records(known, name, first if name == PLAIN else [*first, *fresh]) for name in arms}
     runs = {name: each for name, each in runs.items() if each}
     found = trial.estimate(known, first, fresh)
     kept = trial.against(known, BASELINE, first, fresh, claim.keeps) if claim.kind == "cheaper" else None

@@ -19,7 +19,7 @@ from typing import Any
 from guerdon.core.recipe import Claim, Recipe
 from guerdon.core.task import kinds_of
 from guerdon.exams.statistics import t_interval
-from guerdon.loop.proof.arms import BASELINE, METHOD, Arm
+from guerdon.loop.proof.arms import ABLATION, BASELINE, METHOD, PLAIN, Arm
 from guerdon.loop.proof.records import Record, score_of
 from guerdon.loop.proof.tuning import best, is_inside
 
@@ -115,7 +115,8 @@ def gates_of(
     reference = records.get(BASELINE, ())
     chance = chance_of(claim) if chance is None else chance
     scores = [score_of(record, claim) for record in reference]
-    updates = {name: _mean(runs, "updates") for name, runs in records.items() if name in (METHOD, BASELINE)}
+    updates = {name: _mean(runs, "updates") for name, runs in records.items() if name not in (ABLATION, PLAIN)}
+    counted = {name: mean for name, mean in updates.items() if mean is not None}
     cut = [record["cut"] for record in reference if "cut" in record]
     outcomes = {
         name: {r["seed"]: (r["key"], *_outcome(r, claim, {name} <= {METHOD, BASELINE})) for r in runs}
@@ -123,7 +124,7 @@ def gates_of(
     }
     found = [
         above_chance(scores, chance) if len(scores) > 1 and chance is not None and claim.better == "higher" else None,
-        enough_updates({n: u for n, u in updates.items() if u is not None}) if None not in updates.values() else None,
+        enough_updates(counted) if counted else None,
         not_cut(cut) if cut and not claim.cuts else None,
         enough_gain(gains) if gains else None,
         rates_inside(rates, "higher" if claim.keeps else claim.better),
