@@ -108,7 +108,7 @@ SUITE = (
     Setting(
         "long_horizon",
         "A game of eight turns or more, paid once at its end.",
-        "hunt:9",
+        "hunt:8",
         FailureMode("turns of the model in a try", "model_turns", 8.0, 64.0),
         model="sprig-2",
         knobs="prompts=4 tries=8 lr=5e-5 max_tokens=8",
