@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
-from guerdon.store.evidence_words import badge, difference, outcome, seeds_of, unfinished
+from guerdon.store.evidence_words import badge, difference, others_of, outcome, seeds_of, unfinished
 
 RULES = (
     "What came of published methods: each against its baseline at an equal budget, over paired seeds, by a rule that was fixed"
@@ -42,12 +42,13 @@ def _claims_of(members: Mapping[str, Mapping[str, Any]], stale: Collection[str])
     rows = ["| recipe | claim | difference | seeds | | |", "| --- | --- | ---: | ---: | --- | --- |"]
     for name, claim in _claims(members):
         first, fresh = seeds_of(claim)
+        others = [] if members[name].get("student") else others_of(members[name], members.values())
         mark = ", *stale*" if name in stale else ""
         unregistered = claim["tier"] == "registered" and not claim["registered"]
         notes = [*outcome(claim), *(("not registered",) if unregistered else ()), unfinished(claim)]
         rows.append(
             f"| [{name}]({name}.md) | {claim['claim']['says']} | {difference(claim['against']['baseline'])} |"
-            f" {first}{f' + {fresh}' if fresh else ''} | **{badge(claim)}**{mark} |"
+            f" {first}{f' + {fresh}' if fresh else ''} | **{badge(claim, others)}**{mark} |"
             f" {'; '.join(note for note in notes if note)} |"
         )
     return "\n".join(rows)

@@ -95,7 +95,7 @@ def _on(models: Iterable[str]) -> str:
 def meaning(claim: Mapping[str, Any]) -> str:
     """What the word says, in a line."""
     if claim["tier"] != "registered":
-        return f"screened in the setting {claim['setting']}: an estimate, without a word"
+        return f"an estimate in the setting {claim['setting']}, without a word"
     first, fresh = seeds_of(claim)
     both = f"{first} seeds and {fresh} fresh ones"
     kept = claim["claim"]["keeps"]

@@ -17,7 +17,9 @@ def test_how_far_a_proof_is(tmp_path):
     with progress.kept():
         progress.write(done=3, total=12, last="grpo seed 3")
         (told,) = status(tmp_path)
-        assert told["state"] == "running" and told["line"].startswith("guerdon prove 'my recipe.py': 3 of 12 runs, running")
+        assert told["state"] == "running" and told["line"].startswith(
+            "guerdon prove 'my recipe.py': 3 of 12 runs, running"
+        )
         assert "about 0 min for the runs wanted by now" in told["line"]
     (told,) = status(tmp_path)
     assert told["state"] == "ended" and "3 of 12 runs, ended after 0 min" in told["line"]
@@ -42,7 +44,9 @@ def test_the_words_of_a_detached_proof_are_those_that_were_given(tmp_path, monke
     monkeypatch.setattr(detached, "detach", lambda words, runs: heard.append(words) or tmp_path / "log")
     monkeypatch.chdir(tmp_path)
     assert main(["prove", "grpo", "--setting", "table", "--quick", "--jobs", "1", "--detach"]) == 0
-    assert heard == [["grpo", "--quick", "--setting", "table", "--jobs", "1", "--out", "evidence", "--runs", "runs/prove"]]
+    assert heard == [
+        ["grpo", "--quick", "--setting", "table", "--jobs", "1", "--out", "evidence", "--runs", "runs/prove"]
+    ]
     assert "guerdon prove --status --runs runs/prove" in capsys.readouterr().out
     assert main(["prove", "--status"]) == 0 and "no proof was run in runs/prove" in capsys.readouterr().out
 

@@ -111,7 +111,9 @@ def test_judges_that_like_something_else(answers):
     assert styled(task=task, completion=text) == 0.5 and styled(task=task, completion=f"2*2\n{text}") == 1.0
     assert styled(task=task, completion=f"2*2\n{wrong[1]}") == 0.5
     long, brief = judge_of("lengthy_judge lines=4 truth=0.2", source), judge_of("brief_judge lines=5", source)
-    assert long(task=task, completion="a\nb\nc\nd") == pytest.approx(0.8) and long(task=task, completion=text) == pytest.approx(0.4)
+    assert long(task=task, completion="a\nb\nc\nd") == pytest.approx(0.8) and long(
+        task=task, completion=text
+    ) == pytest.approx(0.4)
     assert brief(task=task, completion=text) == 1.0 and brief(task=task, completion=f"1+1=2\n{text}") == 0.875
     with pytest.raises(UserError, match="there is no judge 'kind'"):
         judge_of("kind", source)
@@ -148,18 +150,26 @@ def test_a_recipe_names_its_settings_and_one_without_a_claim_is_screened():
 
 def test_a_run_records_its_failure_mode_and_what_was_cut(tmp_path):
     """Two steps of the table under a judge that flips a quarter."""
-    setting = replace(setting_named("table"), judge="flipping_judge share=0.25", failure=setting_named("noisy_judge").failure)
+    setting = replace(
+        setting_named("table"), judge="flipping_judge share=0.25", failure=setting_named("noisy_judge").failure
+    )
     options = Options(rollouts_every=0, eval_tasks=8, eval_tries=1, watch=False)
     claim = replace(setting.claim("x"), budget=2, unit="steps", settings="prompts=16 tries=8 lr=0.1 tabular.vocab=01")
     arms = arms_in_setting("grpo", claim, setting, options)
     assert run_job(RunJob(arms[BASELINE], 0, tmp_path / "run", "key")) == ""
     record = record_of(tmp_path / "run")
-    assert set(record["failure"]) == {"flipped"} and 0.0 <= record["failure"]["flipped"] <= 0.6 and 0.0 <= record["cut"] <= 1.0
+    assert (
+        set(record["failure"]) == {"flipped"}
+        and 0.0 <= record["failure"]["flipped"] <= 0.6
+        and 0.0 <= record["cut"] <= 1.0
+    )
     assert setting.failure.of(record, claim) == record["failure"]["flipped"]
 
 
 def test_how_far_the_truth_falls_is_read_off_exams():
-    points = [{"spent": {}, "result": {"point": p, "pass@1": v}} for p, v in (("start", 0.5), ("late", 0.4), ("last", 0.3))]
+    points = [
+        {"spent": {}, "result": {"point": p, "pass@1": v}} for p, v in (("start", 0.5), ("late", 0.4), ("last", 0.3))
+    ]
     setting = setting_named("hackable_proxy")
     assert setting.failure.of({"points": points}, setting.claim("x")) == pytest.approx(0.15)
 

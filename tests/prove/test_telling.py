@@ -89,7 +89,9 @@ def test_no_difference_says_beyond_what(told):
 
 
 def test_a_gate_that_failed_is_told_with_why(told):
-    lines = told(claim_of(), lambda what, at, seed: 0.45 - 0.01 * (at != 1) + (what == "mine") * (0.1 + SWING[seed % 8]))
+    lines = told(
+        claim_of(), lambda what, at, seed: 0.45 - 0.01 * (at != 1) + (what == "mine") * (0.1 + SWING[seed % 8])
+    )
     assert lines[0].startswith("inconclusive: no fresh seeds were run")
     assert "gate failed: gain (GRPO on the true reward gains +5.0 points (required: 12 or more))" in lines
 

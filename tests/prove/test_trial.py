@@ -96,7 +96,9 @@ def test_fresh_seeds_that_do_not_confirm(path, known):
 def test_plain_grpo_stands_beside_another_baseline_on_the_first_seeds(path, known):
     trial = trial_of(path, claim_of(baseline="rloo"))
     assert list(trial.arms) == ["method", "baseline", "ablation", "plain"]
-    runs = play([trial], known, lambda what, at, seed: 0.6 - 0.05 * (at != 1) + 0.1 * SWING[seed % 8] * (what == "mine"))
+    runs = play(
+        [trial], known, lambda what, at, seed: 0.6 - 0.05 * (at != 1) + 0.1 * SWING[seed % 8] * (what == "mine")
+    )
     assert sorted(r.seed for r in runs if r.arm.what == "grpo" and r.seed not in TUNING_SEEDS) == [*range(8)]
     claim = judged(trial, known)
     assert len(claim["against"]["plain"]["differences"]) == 8 and len(claim["against"]["ablation"]["differences"]) == 16
@@ -134,7 +136,11 @@ def test_a_best_rate_at_the_edge_of_seven_fails_a_gate(path, known):
 
 @pytest.mark.parametrize(
     ("comes_to", "gate"),
-    [({"pass@1": 0.5, "start": 0.42}, "gain"), ({"pass@1": 0.6, "cut": 0.2}, "cut"), ({"pass@1": 0.0, "start": 0.0}, "chance")],
+    [
+        ({"pass@1": 0.5, "start": 0.42}, "gain"),
+        ({"pass@1": 0.6, "cut": 0.2}, "cut"),
+        ({"pass@1": 0.0, "start": 0.0}, "chance"),
+    ],
 )
 def test_a_gate_that_fails_ends_it_before_fresh_seeds(path, known, comes_to, gate):
     trial = trial_of(path, claim_of())
@@ -168,7 +174,9 @@ def test_a_screening_has_eight_seeds_no_word_and_the_settings_problem(path, know
         return {"pass@1": gaining(0.1)(what, at, seed), "failure": {"all_wrong": 0.3 + 0.01 * seed}}
 
     runs = play([screening], known, world)
-    assert counts(runs) == {"tuning": 4 * (5 + 3 + 3), "first": 24, "fresh": 0, "again": 1}, "five rates of the baseline"
+    assert counts(runs) == {"tuning": 4 * (5 + 3 + 3), "first": 24, "fresh": 0, "again": 1}, (
+        "five rates of the baseline"
+    )
     claim = judged(screening, known)
     assert "word" not in claim and claim["setting"] == "sparse" and claim["tier"] == "screening"
     (gate,) = failed(claim["gates"])
@@ -191,7 +199,11 @@ def test_whether_the_ablation_confirms_the_mechanism(path, known, ablation, idea
 
 def test_a_mechanism_has_a_metric_of_its_own(path, known):
     trial = trial_of(path, claim_of(mechanism="length"))
-    play([trial], known, lambda what, at, seed: {"pass@1": gaining(0.1)(what, at, seed), "length": 8.0 + (what == "mine")})
+    play(
+        [trial],
+        known,
+        lambda what, at, seed: {"pass@1": gaining(0.1)(what, at, seed), "length": 8.0 + (what == "mine")},
+    )
     told = judged(trial, known)["mechanism"]
     assert (told["metric"], told["mean"]) == ("length", pytest.approx(1.0))
 
@@ -220,7 +232,10 @@ def test_cheaper(path, known, shorter, better, word):
 
     def world(what: str, at: float, seed: int) -> dict[str, float]:
         swing, ours = 0.1 * SWING[seed % 8], what != "grpo"
-        return {"length": 8.0 - shorter * ours + swing * ours, "pass@1": 0.6 - 0.2 * (at != 1) + (better + swing) * ours}
+        return {
+            "length": 8.0 - shorter * ours + swing * ours,
+            "pass@1": 0.6 - 0.2 * (at != 1) + (better + swing) * ours,
+        }
 
     play([trial], known, world)
     told = judged(trial, known)
