@@ -10,8 +10,9 @@ from collections.abc import Mapping, Sequence
 from statistics import fmean
 from typing import Any
 
-from guerdon.exams.statistics import t_interval
 from guerdon.loop.proof.testability import HIGHEST, LOWEST
+
+from guerdon.exams.statistics import t_interval
 from guerdon.loop.proof.verdict import compare_values
 from guerdon.store.evidence_figure import FAINT, GOOD, INK, path, px, svg, text
 from guerdon.store.svg import Svg, el, scale

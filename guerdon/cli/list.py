@@ -158,7 +158,7 @@ def _tell_group(output: Output, lead: str, names: Sequence[str], width: int, lin
 def _names(runs: Path) -> dict[str, dict[str, list[str]]]:
     """Of every kind the names by family. The parts that a single recipe has are one family."""
     from guerdon.loop.catalog import listings
-    from guerdon.loop.proof.settings import SUITE
+    from guerdon.loop.proof.setting_suite import SUITE
     from guerdon.models import shipped_models
     from guerdon.tasks import task_loading
 
@@ -314,9 +314,9 @@ def _result(status: str, headline: str) -> str:
 def _settings(_: Path) -> list[dict[str, Any]]:
     """The suite, with what its pilots came to."""
     from guerdon.loop.proof.pilots import is_frozen, piloted
-    from guerdon.loop.proof.settings import SUITE
+    from guerdon.loop.proof.setting_suite import SUITE
 
-    found = piloted()
+    pilots = piloted()
     return [
         {
             "setting": each.name,
@@ -326,7 +326,7 @@ def _settings(_: Path) -> list[dict[str, Any]]:
             "knobs": each.knobs,
             "judge": each.judge,
             "problem": f"{each.failure.says}: {each.failure.low:g} to {each.failure.high:g}",
-            "pilot": "passed" if is_frozen(each) else "did not pass" if each.name in found else "none yet",
+            "pilot": "passed" if is_frozen(each) else "did not pass" if each.name in pilots else "none yet",
         }
         for each in SUITE
     ]

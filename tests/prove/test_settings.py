@@ -24,7 +24,7 @@ from guerdon.loop.proof.judges import judge_of
 from guerdon.loop.proof.pilots import identity, is_frozen, piloted
 from guerdon.loop.proof.proving import OPTIONS, How, trials_of
 from guerdon.loop.proof.records import record_of
-from guerdon.loop.proof.settings import FALL, SUITE, setting_named
+from guerdon.loop.proof.setting_suite import FALL, SUITE, setting_named
 from guerdon.loop.record import Options
 
 NONE = None

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from guerdon.cli.main import main
-from guerdon.loop.proof.simulation import WORLDS, World, proof, recorded, simulate, table, unmet
+from guerdon.loop.proof.simulation import WORLDS, SimulatedWorld, proof, recorded, simulate, table, unmet
 
 PAGE = Path(__file__).parent.parent.parent / "docs" / "evidence" / "simulation.json"
 
@@ -23,7 +23,7 @@ def test_every_gate_ends_a_proof_of_its_world():
 
 
 def test_a_large_effect_is_found_and_no_effect_is_not():
-    large, none = simulate(60, [World("large", "ahead", effect=0.03), World("none", "no ahead")])
+    large, none = simulate(60, [SimulatedWorld("large", "ahead", effect=0.03), SimulatedWorld("none", "no ahead")])
     assert large["words"] == {"ahead": 1.0} and large["confirmed"] == 1.0
     assert none["words"].get("ahead", 0.0) <= 1 / 60
     assert unmet([large, {**none, "words": {"ahead": 0.01}}]) == ""

@@ -12,10 +12,10 @@ from planted import claim_of, factor_of, play, record, trial_of
 
 from guerdon.core.errors import UserError
 from guerdon.loop.proof.arms import machine
+from guerdon.loop.proof.claim_gates import failed, solutions_fit
 from guerdon.loop.proof.claim_results import judged
-from guerdon.loop.proof.gates import failed, solutions_fit
 from guerdon.loop.proof.known import LEDGER, Known
-from guerdon.loop.proof.settings import setting_named
+from guerdon.loop.proof.setting_suite import setting_named
 from guerdon.loop.proof.trial import AGAIN, FRESH, Trial
 from guerdon.loop.proof.tuning import TUNING_SEEDS
 

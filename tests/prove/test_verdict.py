@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from guerdon.loop.proof.estimate import detectable, estimate, p_above, paired
-from guerdon.loop.proof.gates import (
+from guerdon.loop.proof.claim_gates import (
     above_chance,
     differing,
     enough_gain,
@@ -19,6 +18,7 @@ from guerdon.loop.proof.gates import (
     problem,
     rates_inside,
 )
+from guerdon.loop.proof.estimate import detectable, estimate, p_above, paired
 from guerdon.loop.proof.tuning import MOST, best, grid, is_inside, wider
 from guerdon.loop.proof.verdict import EACH, MORE, is_confirmed, seeds_of_each, word_of, word_of_cheaper
 

@@ -114,14 +114,14 @@ def says_all(name: str, claim: dict[str, Any], trial: Trial, shown: str) -> None
 
 def is_of_the_recipe_as_it_is(proof: dict[str, Any], claim: dict[str, Any], trial: Trial, shown: str) -> None:
     """Or is shown as stale."""
-    assert claim["claim"] == json.loads(json.dumps(trial.claim.told())), "the claim has changed: register it and prove it again"
+    told = json.loads(json.dumps(trial.claim.told()))
+    assert claim["claim"] == told, "the claim has changed: register it and prove it again"
     if evidence.stale(proof):
         assert "*Stale*: " in shown, "run `make pages`"
         return
     for role, arm in claim["arms"].items():
         now = trial.arms[role].at_rate(arm["lr"] / (trial.arms[role].rate or 1.0)) if arm["lr"] else trial.arms[role]
         assert now.hash == arm["hash"], f"the {role} has changed: prove it again"
-        )
 
 
 def roles_of(claim: Claim) -> list[str]:

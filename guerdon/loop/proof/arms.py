@@ -19,7 +19,7 @@ from guerdon.loop.catalog import entries_in, find_recipe, in_file
 from guerdon.loop.proof.failure_modes import MEASURES, failure_mode
 from guerdon.loop.proof.judges import judge_of
 from guerdon.loop.proof.records import is_about_accuracy
-from guerdon.loop.proof.settings import Setting
+from guerdon.loop.proof.setting_suite import NamedSetting
 from guerdon.loop.record import Options
 from guerdon.store.folder import RunFolder
 from guerdon.store.identity import tree_hash
@@ -189,7 +189,7 @@ def arms_of(recipe: str, claim: Claim, options: Options) -> dict[str, Arm]:
     return {n: replace(a, starts={m: s for m, s in a.starts.items() if a.has(m)}) for n, a in arms.items()}
 
 
-def arms_in_setting(recipe: str, claim: Claim, setting: Setting, options: Options) -> dict[str, Arm]:
+def arms_in_setting(recipe: str, claim: Claim, setting: NamedSetting, options: Options) -> dict[str, Arm]:
     """The method, the baseline and the ablation under the setting's judge, and GRPO on the truth. The failure mode is measured
     in the baseline."""
     file, name = in_file(recipe)

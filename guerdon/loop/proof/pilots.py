@@ -15,11 +15,19 @@ from typing import Any
 
 from guerdon.core.part import fingerprint
 from guerdon.loop.proof.arms import BASELINE, PLAIN, Arm, arms_in_setting, changed, machine
-from guerdon.loop.proof.gates import Gate, above_chance, enough_gain, enough_updates, not_cut, problem, rates_inside
+from guerdon.loop.proof.claim_gates import (
+    Gate,
+    above_chance,
+    enough_gain,
+    enough_updates,
+    not_cut,
+    problem,
+    rates_inside,
+)
 from guerdon.loop.proof.known import Known
 from guerdon.loop.proof.proving import QUICK_SHARE, How, Progress, run_trials
 from guerdon.loop.proof.records import Record, score_of, start_of
-from guerdon.loop.proof.settings import Setting, setting_named
+from guerdon.loop.proof.setting_suite import NamedSetting, setting_named
 from guerdon.loop.proof.trial import Trial, WantedRun
 from guerdon.models.shipped_models import version
 from guerdon.store.evidence import PILOTS, SHIPPED
@@ -50,18 +58,18 @@ def piloted(folder: Path = SHIPPED) -> dict[str, dict[str, Any]]:
     return dict(json.loads(path.read_text())) if path.is_file() else {}
 
 
-def is_frozen(setting: Setting, folder: Path = SHIPPED) -> bool:
+def is_frozen(setting: NamedSetting, folder: Path = SHIPPED) -> bool:
     """Whether a pilot of the setting, as it is today, passed."""
     found = piloted(folder).get(setting.name)
     return found is not None and found["passed"] and found["setting"] == identity(setting)
 
 
-def identity(setting: Setting) -> str:
+def identity(setting: NamedSetting) -> str:
     """The hash of everything that decides a setting's numbers."""
     return fingerprint([setting.claim("").told(), setting.judge, setting.failure.measure, version(setting.model)])
 
 
-def _trial(setting: Setting, how: How) -> PilotTrial:
+def _trial(setting: NamedSetting, how: How) -> PilotTrial:
     claim = setting.claim("")
     if how.quick:
         claim = changed(claim, budget=claim.budget * QUICK_SHARE)

@@ -18,7 +18,7 @@ from guerdon.loop.proof.jobs import RunJob, at_a_time, is_done, run_all
 from guerdon.loop.proof.known import Known
 from guerdon.loop.proof.records import record_of
 from guerdon.loop.proof.register import register, registered
-from guerdon.loop.proof.settings import Setting, setting_named
+from guerdon.loop.proof.setting_suite import NamedSetting, setting_named
 from guerdon.loop.proof.student import given, name_of
 from guerdon.loop.proof.trial import QUICK, Rules, Trial, WantedRun
 from guerdon.loop.record import Options
@@ -137,7 +137,7 @@ def trials_of(name: str, entry: RecipeEntry, how: How) -> list[Trial]:
     return [_screened(name, entry, setting_named(each), how) for each in wanted]
 
 
-def _screened(name: str, entry: RecipeEntry, setting: Setting, how: How) -> Trial:
+def _screened(name: str, entry: RecipeEntry, setting: NamedSetting, how: How) -> Trial:
     """A recipe in a setting: its own knobs and ablation, and everything else the setting's."""
     screening = entry.screened
     claim = setting.claim(

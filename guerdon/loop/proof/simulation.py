@@ -17,8 +17,7 @@ from typing import Any
 import numpy as np
 
 from guerdon.loop.proof import tuning
-from guerdon.loop.proof.estimate import Estimate, estimate
-from guerdon.loop.proof.gates import (
+from guerdon.loop.proof.claim_gates import (
     Gate,
     above_chance,
     differing,
@@ -28,6 +27,7 @@ from guerdon.loop.proof.gates import (
     problem,
     rates_inside,
 )
+from guerdon.loop.proof.estimate import Estimate, estimate
 from guerdon.loop.proof.verdict import EACH, is_confirmed, seeds_of_each, word_of
 
 POINT = 0.01
@@ -38,7 +38,7 @@ NOTHING, UNCONFIRMED = "no ahead", "not confirmed by ablation"  # what a world e
 
 
 @dataclass(frozen=True)
-class World:
+class SimulatedWorld:
     """What is true. `effect` is the method over the baseline, `idea` the method over its ablation (None: the same), `spread`
     the standard deviation of paired differences, `swing` that of the scores of one arm. `rate` is the best learning rate, in
     powers of the grid's step from the default; a rate one step off loses `steep`. `failure` is the failure mode in the
@@ -61,23 +61,23 @@ class World:
 
 
 WORLDS = (
-    World("an arm against itself", NOTHING),
-    World("+1.5 points at spread 1.2", "ahead", effect=1.5 * POINT),
-    World("+2.0 points at spread 1.6", "ahead", effect=2.0 * POINT, spread=1.6 * POINT),
-    World("-1.5 points at spread 1.2", "behind", effect=-1.5 * POINT),
-    World("a mutant: ahead by 1.5, its ablation too", UNCONFIRMED, effect=1.5 * POINT, idea=0.0),
-    World("a mutant: computes what the baseline does", "gate differ", copies=True),
-    World("a baseline below chance", "gate chance", start=0.30, gain=0.18, chance=0.5),
-    World("a best rate at the edge: a ninth of the default", "ahead", effect=1.5 * POINT, rate=-2.0),
-    World("a best rate beyond seven rates", "gate rate", rate=7.0),
-    World("a rate does not matter", "ahead", effect=1.5 * POINT, steep=0.0),
-    World("a problem that does not occur", "gate problem", failure=0.3),
-    World("66 updates", "gate updates", updates=66.0),
-    World("GRPO gains 8 points", "gate gain", gain=8 * POINT),
+    SimulatedWorld("an arm against itself", NOTHING),
+    SimulatedWorld("+1.5 points at spread 1.2", "ahead", effect=1.5 * POINT),
+    SimulatedWorld("+2.0 points at spread 1.6", "ahead", effect=2.0 * POINT, spread=1.6 * POINT),
+    SimulatedWorld("-1.5 points at spread 1.2", "behind", effect=-1.5 * POINT),
+    SimulatedWorld("a mutant: ahead by 1.5, its ablation too", UNCONFIRMED, effect=1.5 * POINT, idea=0.0),
+    SimulatedWorld("a mutant: computes what the baseline does", "gate differ", copies=True),
+    SimulatedWorld("a baseline below chance", "gate chance", start=0.30, gain=0.18, chance=0.5),
+    SimulatedWorld("a best rate at the edge: a ninth of the default", "ahead", effect=1.5 * POINT, rate=-2.0),
+    SimulatedWorld("a best rate beyond seven rates", "gate rate", rate=7.0),
+    SimulatedWorld("a rate does not matter", "ahead", effect=1.5 * POINT, steep=0.0),
+    SimulatedWorld("a problem that does not occur", "gate problem", failure=0.3),
+    SimulatedWorld("66 updates", "gate updates", updates=66.0),
+    SimulatedWorld("GRPO gains 8 points", "gate gain", gain=8 * POINT),
 )
 
 
-def proof(world: World, draw: np.random.Generator) -> tuple[str, str, list[str]]:
+def proof(world: SimulatedWorld, draw: np.random.Generator) -> tuple[str, str, list[str]]:
     """One proof: its word, whether its ablation confirms it, and the gates that failed. A failed gate leaves no word."""
     tried = {arm: _tuned(world, draw) for arm in ("method", "baseline")}
     first = _pairs(world, EACH, draw)
@@ -94,15 +94,15 @@ def proof(world: World, draw: np.random.Generator) -> tuple[str, str, list[str]]
     return word, "confirmed" if word == "ahead" and is_confirmed(ablation, 1.0) else "", []
 
 
-def _draws(mean: float, world: World, pairs: int, draw: np.random.Generator) -> list[float]:
+def _draws(mean: float, world: SimulatedWorld, pairs: int, draw: np.random.Generator) -> list[float]:
     return list(map(float, draw.normal(mean, world.spread, pairs)))
 
 
-def _pairs(world: World, pairs: int, draw: np.random.Generator) -> Estimate:
+def _pairs(world: SimulatedWorld, pairs: int, draw: np.random.Generator) -> Estimate:
     return estimate([0.0] * pairs if world.copies else _draws(world.effect, world, pairs, draw), EFFECT)
 
 
-def _tuned(world: World, draw: np.random.Generator) -> dict[float, float]:
+def _tuned(world: SimulatedWorld, draw: np.random.Generator) -> dict[float, float]:
     """The mean score of each rate of the grid, extended as it is for an arm."""
     scores = dict[float, float]()
     wanted = tuning.grid(tuning.THREE)
@@ -117,7 +117,7 @@ def _tuned(world: World, draw: np.random.Generator) -> dict[float, float]:
 
 
 def _gates(
-    world: World,
+    world: SimulatedWorld,
     scores: Sequence[float],
     differences: Sequence[float],
     tried: Mapping[str, Mapping[float, float]],
@@ -138,17 +138,17 @@ def _gates(
     ]
 
 
-def simulate(proofs: int = PROOFS, worlds: Sequence[World] = WORLDS, seed: int = 0) -> list[dict[str, Any]]:
+def simulate(proofs: int = PROOFS, worlds: Sequence[SimulatedWorld] = WORLDS, seed: int = 0) -> list[dict[str, Any]]:
     """For each world the share of every word, of ablations that confirm, and of proofs that each gate ends.
 
-    >>> (row,) = simulate(20, [World("nothing", NOTHING)])
+    >>> (row,) = simulate(20, [SimulatedWorld("nothing", NOTHING)])
     >>> row["world"], row["words"].get("ahead", 0.0)
     ('nothing', 0.0)
     """
     return [_row(world, proofs, np.random.default_rng([seed, i])) for i, world in enumerate(worlds)]
 
 
-def _row(world: World, proofs: int, draw: np.random.Generator) -> dict[str, Any]:
+def _row(world: SimulatedWorld, proofs: int, draw: np.random.Generator) -> dict[str, Any]:
     words, gates, confirmed, ended = Counter[str](), Counter[str](), 0, 0
     for _ in range(proofs):
         word, ablation, closed = proof(world, draw)

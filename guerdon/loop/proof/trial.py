@@ -22,11 +22,11 @@ from typing import Literal
 from guerdon.core.recipe import Claim
 from guerdon.loop.proof import tuning
 from guerdon.loop.proof.arms import BASELINE, GRPO, METHOD, PLAIN, Arm, points_of
+from guerdon.loop.proof.claim_gates import Gate, failed, gates_of, problem, solutions_fit
 from guerdon.loop.proof.estimate import Estimate, estimate, paired
-from guerdon.loop.proof.gates import Gate, failed, gates_of, problem, solutions_fit
 from guerdon.loop.proof.known import Known
 from guerdon.loop.proof.records import ACCURACY, Record, is_about_accuracy, score_of, start_of
-from guerdon.loop.proof.settings import Setting
+from guerdon.loop.proof.setting_suite import NamedSetting
 from guerdon.loop.proof.tuning import TUNING_SEEDS
 from guerdon.loop.proof.verdict import EACH, seeds_of_each
 
@@ -78,7 +78,7 @@ class Trial:
     arms: Mapping[str, Arm]
     rules: Rules = Rules()
     tier: Tier = "registered"
-    setting: Setting | None = None
+    setting: NamedSetting | None = None
 
     # --- what is wanted -------------------------------------------------------------------------------------------
 

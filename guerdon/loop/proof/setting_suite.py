@@ -39,7 +39,7 @@ class FailureMode:
 
 
 @dataclass(frozen=True)
-class Setting:
+class NamedSetting:
     """An experiment without a method."""
 
     name: str
@@ -76,27 +76,27 @@ class Setting:
 
 
 SUITE = (
-    Setting(
+    NamedSetting(
         "plain",
         "Verified rewards, a start with room to gain, endless problems.",
         "countdown:1-6",
         FailureMode("the share of groups that are all right or all wrong", "flat_groups", 0.0, 0.7),
     ),
-    Setting(
+    NamedSetting(
         "sparse",
         "The start solves 3 to 15 %, so that most groups are all wrong.",
         "countdown:5-6",
         FailureMode("the share of groups that are all wrong", "all_wrong", 0.5),
         budget=400_000,
     ),
-    Setting(
+    NamedSetting(
         "noisy_judge",
         "A quarter of all answers is judged wrongly.",
         "countdown:1-6",
         FailureMode("the share of tries whose reward contradicts the truth", "flipped", 0.2, 0.3),
         judge="flipping_judge share=0.25",
     ),
-    Setting(
+    NamedSetting(
         "hackable_proxy",
         "Most of the reward is for lines of work, and longer answers are not better ones.",
         "countdown:1-6",
@@ -105,7 +105,7 @@ SUITE = (
         knobs="prompts=4 tries=8 lr=5e-5 max_tokens=128",
         budget=400_000,
     ),
-    Setting(
+    NamedSetting(
         "long_horizon",
         "A game of eight turns or more, paid once at its end.",
         "hunt:8",
@@ -114,20 +114,20 @@ SUITE = (
         knobs="prompts=4 tries=8 lr=5e-5 max_tokens=8",
         exam=500,
     ),
-    Setting(
+    NamedSetting(
         "unequal_difficulty",
         "Problems that are always solved and problems that never are, in one mixture.",
         "chain:1-8",
         FailureMode("the share of groups that are all right or all wrong", "flat_groups", 0.5),
     ),
-    Setting(
+    NamedSetting(
         "scarce_labels",
         "Three quarters of all problems have no label.",
         "countdown:1-6",
         FailureMode("the share of tries without a reward", "unlabelled", 0.6, 0.9),
         judge="scarce_judge share=0.25",
     ),
-    Setting(
+    NamedSetting(
         "style_confounded",
         "The judge likes products, whether they help or not.",
         "countdown:1-6",
@@ -136,7 +136,7 @@ SUITE = (
         ),
         judge="styled_judge style=* truth=0.5",
     ),
-    Setting(
+    NamedSetting(
         "conflicting_goals",
         "Half of the reward is for the truth and half for brevity, of a policy that searches.",
         "countdown:3-5",
@@ -148,7 +148,7 @@ SUITE = (
         start="searcher",
         budget=600_000,
     ),
-    Setting(
+    NamedSetting(
         "table",
         "A table in place of a language model, for a look on a laptop in seconds.",
         "parity:2",
@@ -161,7 +161,7 @@ SUITE = (
 )
 
 
-def setting_named(name: str) -> Setting:
+def setting_named(name: str) -> NamedSetting:
     """A setting of the suite."""
     suite = {setting.name: setting for setting in SUITE}
     if name not in suite:
