@@ -136,12 +136,16 @@ def prove(
         return _detach(output, words, Path(runs))
     if pilot:
         return _pilot(output, chosen, how, words)
+    return _prove(output, chosen, how, words)
+
+
+def _prove(output: Output, chosen: list[str], how: How, words: list[str]) -> int:
     from guerdon.loop.proof.proving import prove as run
 
     _tell_missing(output, chosen)
-    with Tally(output.console, Path(runs), words) as tally:
+    with Tally(output.console, how.runs, words) as tally:
         proofs = _until_interrupted(lambda: run(chosen, how, tally))
-    for evidence in proofs if not as_json else ():
+    for evidence in proofs if not output.as_json else ():
         _tell(output, evidence, how)
     output.finish({"evidence": proofs})
     return 0
@@ -293,13 +297,13 @@ def _pilot(output: Output, names: list[str], how: How, words: list[str]) -> int:
     from guerdon.loop.proof.setting_suite import SUITE
 
     with Tally(output.console, how.runs, words) as tally:
-        found = _until_interrupted(lambda: pilot(names or [setting.name for setting in SUITE], how, tally))
-    for name, each in found.items() if not output.as_json else ():
+        piloted = _until_interrupted(lambda: pilot(names or [setting.name for setting in SUITE], how, tally))
+    for name, each in piloted.items() if not output.as_json else ():
         output.say()
         output.say(f"{name}: {'passed' if each['passed'] else 'did not pass'}")
         for gate in each["gates"]:
             output.say(f"  {gate['gate']} {'passed' if gate['open'] else 'failed'}: {gate['why']}")
-    output.finish({"pilots": found})
+    output.finish({"pilots": piloted})
     return 0
 
 
