@@ -122,7 +122,7 @@ def gates_of(
         name: {r["seed"]: (r["key"], *_outcome(r, claim, {name} <= {METHOD, BASELINE})) for r in runs}
         for name, runs in records.items()
     }
-    found = [
+    gates = [
         above_chance(scores, chance) if len(scores) > 1 and chance is not None and claim.better == "higher" else None,
         enough_updates(counted) if counted else None,
         not_cut(cut) if cut and not claim.cuts else None,
@@ -130,7 +130,7 @@ def gates_of(
         rates_inside(rates, "higher" if claim.keeps else claim.better),
         None if claim.kind in ("bound", "slope") else differing(outcomes),
     ]
-    return [gate for gate in found if gate is not None]
+    return [gate for gate in gates if gate is not None]
 
 
 def chance_of(claim: Claim) -> float | None:

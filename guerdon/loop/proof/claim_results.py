@@ -36,9 +36,9 @@ def judged(trial: Trial, known: Known) -> dict[str, Any]:
     first, fresh = trial.complete(known)
     runs = {name: trial.records(known, name, first if name == PLAIN else [*first, *fresh]) for name in arms}
     runs = {name: each for name, each in runs.items() if each}
-    found = trial.estimate(known, first, fresh)
+    difference = trial.estimate(known, first, fresh)
     kept = trial.against(known, BASELINE, first, fresh, claim.keeps) if claim.kind == "cheaper" else None
-    against = {BASELINE: found} | {
+    against = {BASELINE: difference} | {
         name: trial.against(known, name, first, () if name == PLAIN else fresh)
         for name in (ABLATION, PLAIN)
         if name in runs and METHOD in runs
@@ -51,12 +51,12 @@ def judged(trial: Trial, known: Known) -> dict[str, Any]:
         "rates": _rates(trial, known),
         "arms": {name: _arm(trial, arms[name], each) for name, each in runs.items()},
         "against": {name: dataclasses.asdict(each) for name, each in against.items()},
-        **decided(claim.kind, found, kept, against.get(ABLATION), is_claim=trial.tier == "registered"),
+        **decided(claim.kind, difference, kept, against.get(ABLATION), is_claim=trial.tier == "registered"),
         **({"quality": dataclasses.asdict(kept)} if kept is not None else {}),
         **_mechanism(trial, known, first, fresh),
         "gain": trial.gain(known),
         "spread": spread_ratio(runs.get(METHOD, ()), runs.get(BASELINE, ()), trial),
-        "noise": exam_noise(trial, runs, found),
+        "noise": exam_noise(trial, runs, difference),
         "equally": _equally(trial, runs),
         "again": _again(trial, known, arms),
         "needs": [run.key for run in trial.wanted(known)],
@@ -65,12 +65,12 @@ def judged(trial: Trial, known: Known) -> dict[str, Any]:
 
 
 def decided(
-    kind: str, found: Estimate, kept: Estimate | None, ablation: Estimate | None, *, is_claim: bool
+    kind: str, difference: Estimate, kept: Estimate | None, ablation: Estimate | None, *, is_claim: bool
 ) -> dict[str, str]:
     """The word of a registered claim, and whether its ablation confirms the mechanism; of a screening nothing."""
     if not is_claim:
         return {}
-    word: Word = word_of_cheaper(found, kept) if kept is not None else word_of(found, kind)
+    word: Word = word_of_cheaper(difference, kept) if kept is not None else word_of(difference, kind)
     idea = ""
     if word == "ahead":
         idea = "no ablation" if ablation is None else _confirmed(ablation)
@@ -88,8 +88,8 @@ def _mechanism(trial: Trial, known: Known, first: Sequence[int], fresh: Sequence
     metric = trial.claim.mechanism
     if not metric:
         return {}
-    found = trial.against(known, BASELINE, first, fresh, metric)
-    return {"mechanism": {"metric": metric, **dataclasses.asdict(found)}}
+    difference = trial.against(known, BASELINE, first, fresh, metric)
+    return {"mechanism": {"metric": metric, **dataclasses.asdict(difference)}}
 
 
 def spread_ratio(ours: Sequence[Record], theirs: Sequence[Record], trial: Trial) -> float | None:
@@ -120,16 +120,16 @@ def _rates(trial: Trial, known: Known) -> dict[str, Any]:
     }
 
 
-def exam_noise(trial: Trial, runs: Mapping[str, Sequence[Record]], found: Estimate) -> dict[str, float] | None:
+def exam_noise(trial: Trial, runs: Mapping[str, Sequence[Record]], difference: Estimate) -> dict[str, float] | None:
     """How much of the spread of paired differences is the exams': other problems and other tries would have given others."""
-    if METHOD not in runs or BASELINE not in runs or len(found.differences) < 2:
+    if METHOD not in runs or BASELINE not in runs or len(difference.differences) < 2:
         return None
     errors = [pair_error(ours, theirs, trial.claim) for ours, theirs in zip(runs[METHOD], runs[BASELINE], strict=True)]
     known = [error for error in errors if error is not None]
     if len(known) < len(errors):
         return None
     exam = fmean(error**2 for error in known)
-    paired = mean_and_spread(found.differences)[1] ** 2
+    paired = mean_and_spread(difference.differences)[1] ** 2
     return {"exam_sd": exam**0.5, "paired_sd": paired**0.5, "share": min(1.0, exam / paired) if paired else 1.0}
 
 
@@ -188,6 +188,6 @@ def _tried(trial: Trial, known: Known) -> list[dict[str, Any]]:
 # --- from evidence ------------------------------------------------------------------------------------------------
 
 
-def estimate_in(found: Mapping[str, Any]) -> Estimate:
+def estimate_in(difference: Mapping[str, Any]) -> Estimate:
     """An estimate as evidence has it, computed again from its differences."""
-    return estimate(found["differences"], found["effect"], found["first"])
+    return estimate(difference["differences"], difference["effect"], difference["first"])

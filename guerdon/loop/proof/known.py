@@ -83,7 +83,7 @@ class Known:
 
     def anywhere(self, key: str) -> Record | None:
         """The record of a run on any machine, this one before others."""
-        return next((found for name in self._machines if (found := self.get(key, name)) is not None), None)
+        return next((record for name in self._machines if (record := self.get(key, name)) is not None), None)
 
     def together(self, keys: Iterable[str]) -> str | None:
         """A machine that knows all of some runs, this one before others; None where none does."""

@@ -47,9 +47,9 @@ def pilot(names: Sequence[str], how: How, progress: Progress) -> dict[str, dict[
     trials = {name: _trial(setting_named(name), how) for name in names}
     known = how.known
     run_trials([trial for trial in trials.values() if trial.wanted(known)], known, how, progress)
-    found = {name: _told(trial, known) for name, trial in trials.items()}
-    write_readable_json(how.folder / PILOTS, {**piloted(how.folder), **found})
-    return found
+    outcomes = {name: _told(trial, known) for name, trial in trials.items()}
+    write_readable_json(how.folder / PILOTS, {**piloted(how.folder), **outcomes})
+    return outcomes
 
 
 def piloted(folder: Path = SHIPPED) -> dict[str, dict[str, Any]]:
@@ -60,8 +60,8 @@ def piloted(folder: Path = SHIPPED) -> dict[str, dict[str, Any]]:
 
 def is_frozen(setting: NamedSetting, folder: Path = SHIPPED) -> bool:
     """Whether a pilot of the setting, as it is today, passed."""
-    found = piloted(folder).get(setting.name)
-    return found is not None and found["passed"] and found["setting"] == identity(setting)
+    outcomes = piloted(folder).get(setting.name)
+    return outcomes is not None and outcomes["passed"] and outcomes["setting"] == identity(setting)
 
 
 def identity(setting: NamedSetting) -> str:
@@ -107,7 +107,7 @@ def _gates(trial: PilotTrial, known: Known, runs: dict[str, list[Record]]) -> li
     baseline, failure = runs[BASELINE], setting.failure
     values = [value for run in baseline if (value := failure.of(run, claim)) is not None]
     cut = [run["cut"] for run in baseline if "cut" in run]
-    found = [
+    gates = [
         problem(failure.says, values, failure.low, failure.high) if values else None,
         above_chance([score_of(run, claim) for run in baseline], setting.chance),
         enough_updates({BASELINE: fmean(run["spent"]["updates"] for run in baseline)}),
@@ -115,7 +115,7 @@ def _gates(trial: PilotTrial, known: Known, runs: dict[str, list[Record]]) -> li
         enough_gain(gains) if (gains := trial.gains(known, range(trial.rules.seeds))) else None,
         rates_inside(trial.rates(known)),
     ]
-    return [gate for gate in found if gate is not None]
+    return [gate for gate in gates if gate is not None]
 
 
 def _mean(values: Sequence[float]) -> float | None:

@@ -87,8 +87,8 @@ def proof(world: SimulatedWorld, draw: np.random.Generator) -> tuple[str, str, l
         return "", "", [gate["gate"] for gate in failed(gates)]
     each = seeds_of_each(first.sd, fmean(scores) - world.start)
     more = [*first.differences, *_draws(world.effect, world, 2 * each - EACH, draw)]
-    found = estimate(more, EFFECT, first=each)
-    word = word_of(found)
+    difference = estimate(more, EFFECT, first=each)
+    word = word_of(difference)
     idea = world.effect if world.idea is None else world.idea
     ablation = estimate(_draws(idea, world, 2 * each, draw), EFFECT, first=each)
     return word, "confirmed" if word == "ahead" and is_confirmed(ablation, 1.0) else "", []
@@ -183,7 +183,7 @@ def recorded(pairs: Sequence[Mapping[str, Any]], proofs: int = PROOFS, seed: int
 
 def unmet(rows: Sequence[Mapping[str, Any]]) -> str:
     """The worlds in which the rule does not keep to its limits; empty where it does: without an effect 1 % at most are *ahead*,
-    an effect is found in 75 % of proofs, a mutant is confirmed by its ablation in 1 % at most, and every gate ends 95 %."""
+    an effect is difference in 75 % of proofs, a mutant is confirmed by its ablation in 1 % at most, and every gate ends 95 %."""
     return "; ".join(row["world"] for row in rows if not _does(row))
 
 

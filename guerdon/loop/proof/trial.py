@@ -211,13 +211,13 @@ class Trial:
 
     def records(self, known: Known, name: str, seeds: Iterable[int]) -> list[Record]:
         """The runs of an arm, of each seed by the machine that ran all arms of it."""
-        arms, found = self.tuned(known), list[Record]()
+        arms, runs = self.tuned(known), list[Record]()
         for seed in seeds:
             machine = known.together(arm.key(seed) for arm in self._of_seed(arms, seed).values())
             record = known.get(arms[name].key(seed), machine) if machine is not None else None
             if record is not None:
-                found.append({**record, "seed": seed})
-        return found
+                runs.append({**record, "seed": seed})
+        return runs
 
     def scores(self, known: Known, name: str, seeds: Iterable[int], metric: str = "") -> list[float]:
         return [score_of(record, self.claim, metric) for record in self.records(known, name, seeds)]
@@ -228,10 +228,10 @@ class Trial:
         records = {name: self.records(known, name, seeds) for name in self.arms}
         there = {name: each for name, each in records.items() if each}
         chance = self.setting.chance if self.setting is not None else None
-        found = gates_of(self.claim, there, self.rates(known), self.gains(known, seeds), chance)
-        if not any(gate["gate"] == "cut" for gate in found):
-            found += self._fits
-        return [*self._problem(there), *found]
+        own_gates = gates_of(self.claim, there, self.rates(known), self.gains(known, seeds), chance)
+        if not any(gate["gate"] == "cut" for gate in own_gates):
+            own_gates += self._fits
+        return [*self._problem(there), *own_gates]
 
     def _problem(self, records: Mapping[str, Sequence[Record]]) -> list[Gate]:
         if self.setting is None:

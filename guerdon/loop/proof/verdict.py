@@ -10,7 +10,7 @@ A difference that is confirmed and small is ahead or behind; of a claim that the
 good*) the interval is asked first.
 
 Two independent tests at 5 % are both passed by an arm without an effect in 0.25 % of proofs, whatever others are run beside
-it, so there is no correction over claims. `simulation.py` measures how often that is, and how often effects are found.
+it, so there is no correction over claims. `simulation.py` measures how often that is, and how often effects are difference.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ EACH, MORE = 8, 12  # seeds of each of the two samples; more where 8 and 8 see t
 SEES = 0.15  # of what GRPO on the true reward gains: the effect that the pairs must be able to detect
 
 
-def word_of(found: Estimate, kind: str = "better") -> Word:
+def word_of(difference: Estimate, kind: str = "better") -> Word:
     """The word of an estimate.
 
     >>> from guerdon.loop.proof.estimate import estimate
@@ -32,21 +32,21 @@ def word_of(found: Estimate, kind: str = "better") -> Word:
     >>> word_of(estimate(up + more, 0.02, first=4)), word_of(estimate(up + none, 0.02, first=4)), word_of(estimate(none, 0.02))
     ('ahead', 'inconclusive', 'no difference')
     """
-    if found.is_within and kind in ("equal", "at least as good"):
+    if difference.is_within and kind in ("equal", "at least as good"):
         return "no difference"
-    if is_confirmed(found, 1.0):
+    if is_confirmed(difference, 1.0):
         return "ahead"
-    if is_confirmed(found, -1.0):
+    if is_confirmed(difference, -1.0):
         return "behind"
-    return "no difference" if found.is_within else "inconclusive"
+    return "no difference" if difference.is_within else "inconclusive"
 
 
-def is_confirmed(found: Estimate, sign: float) -> bool:
+def is_confirmed(difference: Estimate, sign: float) -> bool:
     """Whether both samples lie on one side of 0, each by its own test, and the interval of all pairs does too."""
-    halves = found.halves
-    if min(map(len, halves)) < 2 or not (found.low if sign > 0 else -found.high) > 0:
+    halves = difference.halves
+    if min(map(len, halves)) < 2 or not (difference.low if sign > 0 else -difference.high) > 0:
         return False
-    return all(p_above([sign * d for d in half], 0.0, found.effect) <= LEVEL for half in halves)
+    return all(p_above([sign * d for d in half], 0.0, difference.effect) <= LEVEL for half in halves)
 
 
 def word_of_cheaper(cost: Estimate, kept: Estimate) -> Word:
