@@ -183,7 +183,7 @@ def recorded(pairs: Sequence[Mapping[str, Any]], proofs: int = PROOFS, seed: int
 
 def unmet(rows: Sequence[Mapping[str, Any]]) -> str:
     """The worlds in which the rule does not keep to its limits; empty where it does: without an effect 1 % at most are *ahead*,
-    an effect is difference in 75 % of proofs, a mutant is confirmed by its ablation in 1 % at most, and every gate ends 95 %."""
+    an effect is found in 75 % of proofs, a mutant is confirmed by its ablation in 1 % at most, and every gate ends 95 %."""
     return "; ".join(row["world"] for row in rows if not _does(row))
 
 
