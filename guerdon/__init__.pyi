@@ -39,6 +39,7 @@ from guerdon.core.part import part as part
 from guerdon.core.part import state as state
 from guerdon.core.recipe import Claim as Claim
 from guerdon.core.recipe import Recipe as Recipe
+from guerdon.core.recipe import Screening as Screening
 from guerdon.core.recipe import Study as Study
 from guerdon.core.recipe import recipe as recipe
 from guerdon.core.schedule import cosine as cosine

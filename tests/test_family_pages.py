@@ -40,37 +40,57 @@ def test_its_pictures_and_links_are_there(family):
         assert link.startswith("https://") or (page.parent / link).exists(), link
 
 
+GAP = {"mean": 0.05, "low": 0.03, "high": 0.07, "sd": 0.02, "detectable": 0.015, "effect": 0.02}
 CLAIM = {
-    "claim": {"says": "it is better", "model": "sprig-1.1", "kind": "better", "effect": 0.02, "metric": "pass@1"},
-    "verdict": "better",
-    "alone": "better",
-    "stands": "supported",
-    "idea": "not by its idea",
+    "tier": "registered",
+    "claim": {
+        "says": "it is better",
+        "model": "sprig-1.1",
+        "kind": "better",
+        "effect": 0.02,
+        "metric": "pass@1",
+        "keeps": "",
+    },
+    "word": "ahead",
+    "ablation": "not confirmed",
     "registered": {"batch": 1, "date": "2026-11-16"},
     "needs": [],
-    "gates": [],
-    "replication": {"mean": 0.04, "low": 0.01, "high": 0.09, "inside": True},
-    "against": {"baseline": {"mean": 0.05, "low": 0.03, "high": 0.07, "effect": 0.02, "differences": [0.05] * 8}},
+    "gain": 0.2,
+    "gates": [{"gate": "updates", "open": False, "why": "the method makes 9 policy updates"}],
+    "against": {"baseline": {**GAP, "differences": [0.05] * 16, "first": 8}},
     "arms": {"method": {"score": 0.65}},
 }
 CODE = {"units": {}, "files": {}, "sets": {}}
-PROOF = {"recipe": "x", "paper": "arXiv:1", "command": "guerdon prove x", "code": CODE, "claims": [CLAIM]}
+PROOF = {"recipe": "dump", "paper": "arXiv:1", "command": "guerdon prove dump", "code": CODE, "claims": [CLAIM]}
 
 
-def test_numbers_come_from_the_files(script):
-    text = script.told(PROOF)
-    assert "**Better, on sprig-1.1**: by more than the effect that counts." in text
-    assert "The claim is supported; **not by its idea**; replicated; registered 2026-11-16, batch 1." in text
-    assert "Better by +0.0500 (+0.0300 to +0.0700) over 8 seeds, where 0.02 counts. Pass@1: method 0.6500." in text
-    assert "Fresh seeds: +0.0400." in text and "`guerdon prove x` · " in text
-    page = "<!-- evidence: x -->\nSTALE\n<!-- end -->\nkept"
-    other = script.renewed(page, {"x": PROOF})
-    assert "STALE" not in other and other.endswith("kept") and script.renewed(other, {"x": PROOF}) == other
-    assert "Not proved yet by the rules of today: `guerdon prove x`." in script.renewed(page, {})
+def test_every_method_has_one_frame_with_the_numbers_of_the_files(script):
+    text = script.frame("dump", {"dump": PROOF})
+    parts = (
+        "**What it is.** ",
+        "**Needs.** problems with answers and a model.",
+        "**Mechanism.** Tested, by ",
+        "**Screening.** Not",
+    )
+    assert all(part in text for part in parts)
+    assert "*it is better*: **ahead, on sprig-1.1**; 8 seeds and 8 fresh ones each find the method better." in text
+    assert "Pass@1 +0.0500 (+0.0300 to +0.0700) over 8 + 8 fresh seeds, +25 % of what GRPO" in text
+    assert "Scores: method 0.6500. Gate failed: updates (the method makes 9 policy updates)." in text
+    assert "Not confirmed by ablation; registered 2026-11-16, batch 1." in text and "`guerdon prove dump` · " in text
+    page = "<!-- evidence: dump -->\nSTALE\n<!-- end -->\nkept"
+    other = script.renewed(page, {"dump": PROOF})
+    assert "STALE" not in other and other.endswith("kept") and script.renewed(other, {"dump": PROOF}) == other
+    assert "registered, not run yet: `guerdon prove dump`." in script.renewed(page, {})
 
 
-def test_verdicts_are_counted(script):
-    worse = {**CLAIM, "verdict": "worse", "stands": "refuted"}
-    table = script.counted({"x": PROOF, "y": {**PROOF, "claims": [worse, CLAIM]}})
-    assert "| **better** | 2 | [x](#x), [y](#y) |" in table and "| **worse** | 1 | [y](#y) |" in table
-    assert table.endswith("2 recipes, 3 claims: 2 supported, 1 refuted, 0 open.")
+def test_a_screening_stands_in_the_frame(script):
+    screening = {**CLAIM, "tier": "screening", "setting": "sparse"}
+    text = script.frame("dump", {"dump+screening": {**PROOF, "screened": True, "claims": [screening]}})
+    assert "**Screening.** `sparse`: pass@1 +0.0500" in text and "gate failed: updates" in text
+
+
+def test_words_and_gates_are_counted(script):
+    behind = {**CLAIM, "word": "behind", "gates": []}
+    table = script.counted({"x": PROOF, "y": {**PROOF, "claims": [behind, CLAIM]}})
+    assert "| **ahead** | 2 | [x](#x), [y](#y) |" in table and "| **behind** | 1 | [y](#y) |" in table
+    assert "2 recipes, 3 registered claims. Every gate passed in 1; gates that failed: updates 2." in table

@@ -21,7 +21,7 @@ WANTED = {  # words that a newcomer meets in the first hour, whatever becomes of
     "task", "ask", "tries", "prompts", "episode", "segment", "track", "seat", "role", "stage", "part", "knob", "column",
     "reason", "credit", "learn", "exam", "sitting", "claim", "arm", "replay", "run config", "meter", "budget", "probe", "hint",
     "given", "cut", "muted", "kind", "level of a task", "level of a column", "step of a run", "step of a track", "max_tokens",
-    "clip", "kl", "verdict", "look", "record",
+    "clip", "kl", "record",
 }  # fmt: skip
 
 

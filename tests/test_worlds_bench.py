@@ -112,8 +112,8 @@ def test_one_seed_tells_nothing():
 
 def test_starts_without_room_are_named():
     told = tell([record(seed, (0.9, 0.9, 0.9 + 0.01 * seed, 0.9)) for seed in (0, 1)], HAND, "m")
-    assert "no proof would be tried: dice." in worlds_page.table(told)
-    assert "no proof" not in worlds_page.table(tell(by_hand(), HAND, "m"))
+    assert "little room in one direction: dice." in worlds_page.table(told)
+    assert "little room" not in worlds_page.table(tell(by_hand(), HAND, "m"))
 
 
 def test_the_figure_has_a_panel_a_world_and_a_line_at_many_tries():

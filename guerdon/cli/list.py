@@ -38,7 +38,7 @@ class Kind:
 def list_names(
     what: Annotated[
         str | None,
-        typer.Argument(metavar="recipes|tasks|models|rewards|parts|runs", help="Default: a summary of all."),
+        typer.Argument(metavar="recipes|settings|tasks|models|rewards|parts|runs", help="Default: a summary of all."),
     ] = None,
     family: Annotated[
         str | None,
@@ -51,7 +51,7 @@ def list_names(
     folder: Annotated[str, typer.Option("--dir", metavar="DIR", help="Folder for `list runs`.")] = "runs",
     as_json: Json = False,
 ) -> int:
-    """List recipes, tasks, models, rewards, parts and runs. `guerdon show NAME` describes one."""
+    """List recipes, settings, tasks, models, rewards, parts and runs. `guerdon show NAME` describes one."""
     if what is not None and what not in KINDS:
         raise unknown("kind of thing to list", what, KINDS)
     output = Output(as_json)
@@ -156,6 +156,7 @@ def _tell_group(output: Output, lead: str, names: Sequence[str], width: int, lin
 def _names(runs: Path) -> dict[str, dict[str, list[str]]]:
     """Of every kind the names by family. The parts that a single recipe has are one family."""
     from guerdon.loop.catalog import listings
+    from guerdon.loop.proof.setting_suite import SUITE
     from guerdon.models import shipped_models
     from guerdon.tasks import task_loading
 
@@ -168,6 +169,7 @@ def _names(runs: Path) -> dict[str, dict[str, list[str]]]:
     newest_first = sorted(_run_folders(runs), key=_changed, reverse=True)
     return {
         "recipes": recipes,
+        "settings": {"": [setting.name for setting in SUITE]},
         "tasks": {"": sorted(task_loading.NAMES)},
         "models": {"": [*shipped_models.SHIPPED, *sorted(shipped_models.NAMES)]},
         "rewards": {"": shelves.reward_names()},
@@ -185,7 +187,7 @@ def _recipes(_: Path) -> list[dict[str, Any]]:
     from guerdon.store.evidence_words import badge, others_of
 
     every = evidence.verdicts(evidence.SHIPPED)
-    verdicts = {
+    words = {
         name: [badge(claim, others_of(proof, every.values())) for claim in proof["claims"]]
         for name, proof in every.items()
     }
@@ -197,7 +199,7 @@ def _recipes(_: Path) -> list[dict[str, Any]]:
             "paper": r.paper,
             "about": r.about,
             "claim": [*r.claims],
-            "verdict": verdicts.get(r.name, []),
+            "evidence": words.get(r.name, []),
             "stale": stale.get(r.name, ""),
         }
         for r in sorted(listings().values(), key=lambda r: (r.family != "house", r.family, r.name))
@@ -307,6 +309,27 @@ def _result(status: str, headline: str) -> str:
     return ", ".join([*words, *filter(None, [headline])])
 
 
+def _settings(_: Path) -> list[dict[str, Any]]:
+    """The suite, with what its pilots came to."""
+    from guerdon.loop.proof.pilots import is_frozen, piloted
+    from guerdon.loop.proof.setting_suite import SUITE
+
+    pilots = piloted()
+    return [
+        {
+            "setting": each.name,
+            "about": each.about,
+            "task": each.task,
+            "model": each.model,
+            "knobs": each.knobs,
+            "judge": each.judge,
+            "problem": f"{each.failure.says}: {each.failure.low:g} to {each.failure.high:g}",
+            "pilot": "passed" if is_frozen(each) else "did not pass" if each.name in pilots else "none yet",
+        }
+        for each in SUITE
+    ]
+
+
 KINDS = {
     "recipes": Kind(
         _recipes,
@@ -316,10 +339,22 @@ KINDS = {
             TableColumn("paper", 3),
             TableColumn("about", 1, 40),
             TableColumn("claim", 6, 24),
-            TableColumn("verdict", 4, 16),
+            TableColumn("evidence", 4, 16),
             TableColumn("stale", 5, 16),
         ),
         "family",
+    ),
+    "settings": Kind(
+        _settings,
+        (
+            TableColumn("setting"),
+            TableColumn("task", 3),
+            TableColumn("model", 4),
+            TableColumn("about", 1, 30),
+            TableColumn("problem", 2, 30),
+            TableColumn("pilot", 5),
+        ),
+        "model",
     ),
     "tasks": Kind(_tasks, (TableColumn("task"), TableColumn("family", 2), TableColumn("about", 1, 24)), "family"),
     "models": Kind(_models, (TableColumn("model"), TableColumn("family", 2), TableColumn("about", 1, 24)), "family"),

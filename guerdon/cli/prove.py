@@ -3,36 +3,31 @@
 from __future__ import annotations
 
 import dataclasses
-import time
 from collections.abc import Mapping
-from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
 from guerdon.cli.options import Json, Model, Task, takes_data
 from guerdon.cli.output import Output
-from guerdon.cli.progress import clock
-from guerdon.cli.streams import live
+from guerdon.cli.proof_tally import Tally
 from guerdon.core.errors import CtrlC, RunStopped, UserError, unknown
 from guerdon.store.evidence_brief import brief
 from guerdon.store.evidence_words import (
     badge,
-    better_by,
-    file_name,
+    difference,
+    gates_in_words,
     meaning,
+    measured,
+    name_of,
     outcome,
     plain,
     registration,
-    signed,
     unfinished,
 )  # fmt: skip
 
 if TYPE_CHECKING:
-    from guerdon.loop.proof.jobs import RunJob
     from guerdon.loop.proof.proving import How
 
 
@@ -56,22 +51,38 @@ Rehearse = Annotated[
 ]
 
 
+Setting = Annotated[
+    str | None,
+    typer.Option("--setting", metavar="S", help="Screen in a setting of the suite (guerdon list settings)."),
+]
+Detach = Annotated[
+    bool, typer.Option("--detach", help="Run in the background, in a session of its own; ask with --status.")
+]
+Status = Annotated[bool, typer.Option("--status", help="Say how far the proofs in --runs DIR are, and run nothing.")]
+Pilot = Annotated[
+    bool, typer.Option("--pilot", help="NAMEs are settings: measure their start, gain, failure mode and rates.")
+]
+
+
 @takes_data
 def prove(
     names: Annotated[list[str] | None, typer.Argument(metavar="[NAME|FILE]...", help="Recipes or files.")] = None,
-    family: Annotated[
-        str | None, typer.Option("--family", metavar="F", help="All recipes of a family that claim something.")
-    ] = None,
+    family: Annotated[str | None, typer.Option("--family", metavar="F", help="All recipes of a family.")] = None,
     every: Annotated[bool, typer.Option("--all", help="All recipes that claim something.")] = False,
     register: Annotated[
         bool, typer.Option("--register", help="Only date and hash the claims, in DIR/register.json.")
     ] = False,
     calibrate: Annotated[
-        bool, typer.Option("--calibrate", help="Hold arms against themselves: how often is a verdict wrong?")
+        bool,
+        typer.Option("--calibrate", help="Simulate proofs: how often is a word wrong, an effect found, a gate closed?"),
     ] = False,
-    tell: Annotated[bool, typer.Option("--tell", help="Run nothing: write evidence anew from what is known.")] = False,
+    tell: Annotated[bool, typer.Option("--tell", help="Run nothing: rebuild evidence from stored runs.")] = False,
     sample: Sample = False,
     rehearse: Rehearse = None,
+    setting: Setting = None,
+    pilot: Pilot = False,
+    detach: Detach = False,
+    status: Status = False,
     quick: Annotated[
         bool, typer.Option("--quick", help="A look in minutes: 2 seeds, a tenth of the budget; never evidence.")
     ] = False,
@@ -88,32 +99,53 @@ def prove(
     runs: Annotated[str, typer.Option("--runs", metavar="DIR", help="Where the runs go.")] = "runs/prove",
     as_json: Json = False,
 ) -> int:
-    """Run the claims of recipes by the rule, and say better, worse, equal, not known or not testable here.
+    """Screen recipes in settings, or run their registered claims: ahead, behind, no difference beyond x, or inconclusive.
 
-    Method and baseline have the same budget and paired seeds: 8, then 16 and 32 while the claim is open. Learning rates are
-    tuned first; after *better* the ablation is run, and 8 fresh seeds as a replication. Register claims before you prove them
-    (--register). What is known, from runs or from evidence, is not run again: after an interruption the same command goes on.
-    Writes DIR/NAME.json with every seed's curve, and a page with its figure; DIR/NAME@MODEL.json for another --student.
+    Every arm has the same budget, its own tuned learning rate and paired seeds. A recipe without a registered claim is screened
+    over 8 seeds: an estimate with its interval, and gates that can fail. A registered claim (--register, before it is run) has
+    8 seeds and 8 fresh ones that must confirm. What is known, from runs or from evidence, is not run again: after an
+    interruption the same command continues. Writes DIR/NAME.json with every run, and a page with its figure.
     When functions that its runs executed change, evidence is stale: keep it with --rehearse if results did not.
     """
     output = Output(as_json)
-    chosen = _choose(names or [], family, every, calibrate)
+    modes = {
+        "register": register,
+        "calibrate": calibrate,
+        "tell": tell,
+        "sample": sample,
+        "pilot": pilot,
+        "status": status,
+    }
+    _one_of(**modes, rehearse=rehearse is not None)
+    if calibrate:
+        return _calibrate(output, quick)
+    if status:
+        return _status(output, Path(runs))
+    chosen = names or [] if pilot else _choose(names or [], family, every)
     asked = {"task": task, "model": model, "student": student, "budget": budget}
-    how = _how(asked, rows, quick, jobs, out, runs, tell)
-    _one_of(register=register, calibrate=calibrate, tell=tell, sample=sample, rehearse=rehearse is not None)
+    how = dataclasses.replace(_how(asked, rows, quick, jobs, out, runs, tell), setting=setting or "")
+    if setting is not None:
+        how = dataclasses.replace(how, flags=(*how.flags, "--setting", setting))
     if sample or rehearse is not None:
         evident = [n for n in chosen if names or how.has_evidence(n)]
         return _sample(output, evident, how) if rehearse is None else _rehearse(output, evident, rehearse, how)
     if register:
         return _register(output, chosen, how)
-    if calibrate:
-        return _calibrate(output, how)
+    words = _words(names or [], how, {"--family": family, "--all": every, "--pilot": pilot}, out, runs)
+    if detach:
+        return _detach(output, words, Path(runs))
+    if pilot:
+        return _pilot(output, chosen, how, words)
+    return _prove(output, chosen, how, words)
+
+
+def _prove(output: Output, chosen: list[str], how: How, words: list[str]) -> int:
     from guerdon.loop.proof.proving import prove as run
 
     _tell_missing(output, chosen)
-    with Tally(output.console) as tally:
+    with Tally(output.console, how.runs, words) as tally:
         proofs = _until_interrupted(lambda: run(chosen, how, tally))
-    for evidence in proofs if not as_json else ():
+    for evidence in proofs if not output.as_json else ():
         _tell(output, evidence, how)
     output.finish({"evidence": proofs})
     return 0
@@ -128,13 +160,11 @@ def _tell_missing(output: Output, names: list[str]) -> None:
         output.say(f"note: {missing}")
 
 
-def _choose(names: list[str], family: str | None, every: bool, calibrate: bool) -> list[str]:
+def _choose(names: list[str], family: str | None, every: bool) -> list[str]:
     from guerdon.loop.catalog import listings
 
-    if sum((bool(names), family is not None, every, calibrate)) > 1:
-        raise UserError("choose one of: recipes by name, --family F, --all, --calibrate")
-    if calibrate:
-        return []
+    if sum((bool(names), family is not None, every)) > 1:
+        raise UserError("choose one of: recipes by name, --family F, --all")
     if names:
         return names
     claiming = {name: listing for name, listing in listings().items() if listing.claims}
@@ -214,7 +244,7 @@ def _sample(output: Output, names: list[str], how: How) -> int:
         raise UserError("--sample is for evidence, and a quick look is none: leave --quick out")
     from guerdon.loop.proof.remaking import remake
 
-    with Tally(output.console) as tally:
+    with Tally(output.console, how.runs, ["prove", *names, "--sample"]) as tally:
         remade = _until_interrupted(lambda: remake(names, how, tally))
     differ = {one.name: why for one, why in remade if why}
     for name, why in differ.items():
@@ -242,23 +272,59 @@ def _rehearse(output: Output, names: list[str], before: str, how: How) -> int:
     return 0
 
 
-def _calibrate(output: Output, how: How) -> int:
-    if how.student:
-        raise UserError("--calibrate holds arms against themselves with the shipped model: leave --student out")
-    from guerdon.loop.proof.calibration import ALARM, calibrate
+def _calibrate(output: Output, quick: bool) -> int:
+    from guerdon.loop.proof.simulation import PROOFS, recorded, simulate, table, unmet
+    from guerdon.store import evidence
 
-    with Tally(output.console) as tally:
-        result = _until_interrupted(lambda: calibrate(how, tally))
-    for each in result["settings"] if not output.as_json else ():
-        shares = ", ".join(f"{100 * each['errors'][w]:.1f} % {w}" for w in ("better", "worse", "equal", "not known"))
-        output.say(
-            f"{each['arm']} on {each['claim']['task']}, against itself, {len(each['differences'])} pairs: {shares}"
-        )
-        seen = ", ".join(f"{100 * p['better']:.0f} % at {p['times']:g} times the effect" for p in each["power"])
-        output.say(f"  an effect is seen as better: {seen}")
-    output.finish(result)
-    if result["wrong"] > ALARM and not how.quick:
-        raise RunStopped(f"{100 * result['wrong']:.1f} % of verdicts are wrong: they are not to be trusted")
+    proofs = PROOFS // 20 if quick else PROOFS
+    rows = [*simulate(proofs), *recorded(evidence.recorded_pairs(evidence.SHIPPED), proofs)]
+    output.say(table(rows))
+    output.finish({"worlds": rows})
+    if (why := unmet(rows)) and not quick:
+        raise RunStopped(f"the rule does not hold: {why}")
+    return 0
+
+
+def _words(names: list[str], how: How, chosen: Mapping[str, str | bool | None], out: str, runs: str) -> list[str]:
+    """The command that does the same, in this process or in another."""
+    given = [w for flag, value in chosen.items() if value for w in ([flag] if value is True else [flag, str(value)])]
+    jobs = ["--jobs", str(how.jobs)] if how.jobs else []
+    return ["prove", *names, *given, *how.flags, *jobs, "--out", out, "--runs", runs]
+
+
+def _pilot(output: Output, names: list[str], how: How, words: list[str]) -> int:
+    from guerdon.loop.proof.pilots import pilot
+    from guerdon.loop.proof.setting_suite import SUITE
+
+    with Tally(output.console, how.runs, words) as tally:
+        piloted = _until_interrupted(lambda: pilot(names or [setting.name for setting in SUITE], how, tally))
+    for name, each in piloted.items() if not output.as_json else ():
+        output.say()
+        output.say(f"{name}: {'passed' if each['passed'] else 'did not pass'}")
+        for gate in each["gates"]:
+            output.say(f"  {gate['gate']} {'passed' if gate['open'] else 'failed'}: {gate['why']}")
+    output.finish({"pilots": piloted})
+    return 0
+
+
+def _detach(output: Output, words: list[str], runs: Path) -> int:
+    from guerdon.loop.proof.detached import detach
+
+    log = detach(words[1:], runs)
+    output.say(f"running in the background; how far it is: guerdon prove --status --runs {runs}; what it says: {log}")
+    output.finish({"log": str(log)})
+    return 0
+
+
+def _status(output: Output, runs: Path) -> int:
+    from guerdon.loop.proof.detached import status
+
+    told = status(runs)
+    if not told:
+        output.say(f"no proof was run in {runs}: guerdon prove NAME --runs {runs}")
+    for each in told:
+        output.say(each["line"])
+    output.finish({"proofs": told})
     return 0
 
 
@@ -276,38 +342,27 @@ class _Interrupted(UserError):
 def _tell(output: Output, proof: dict[str, Any], how: How) -> None:
     """What a page says, in a few lines."""
     proof = brief(proof)
-    name = file_name(proof["recipe"], proof.get("student", ""))
+    name = name_of(proof)
     for claim in proof["claims"]:
         output.say()
         output.say(f"{name}: {claim['claim']['says']}")
         for line in claim_lines(claim):
             output.say(f"  {line}")
-        output.pairs({f"  {name}": _arm_line(claim, name) for name in claim["arms"]})
+        output.pairs({f"  {arm}": _arm_line(claim, arm) for arm in claim["arms"]})
     look = "  (a quick look, not evidence)" if how.quick else ""
     output.say(f"  {how.folder / name}.md{look}")
 
 
 def claim_lines(claim: Mapping[str, Any]) -> list[str]:
-    """The verdict with what it means and what becomes of the claim, the numbers behind it, and what speaks against them."""
-    gap, kept = claim["against"]["baseline"], claim.get("quality")
-    fresh, effect = claim["replication"], claim["claim"]["effect"]
-    numbers = (
-        f"{better_by(gap)} over {len(gap['differences'])} seeds, where {effect:g} counts; by signs alone p ="
-        f" {gap['flip']:.2g}"
-    )
-    keeps = f"{claim['claim']['keeps']}: {better_by(kept)}, {kept['alone']}" if kept else ""
-    again = (
-        f"fresh seeds: {signed(fresh['mean'], effect)}, to be within {signed(fresh['low'], effect)} and"
-        f" {signed(fresh['high'], effect)}"
-        if fresh
-        else ""
-    )
+    """The word and what it means, the numbers behind it, and what speaks against them."""
+    kept = claim.get("quality")
+    notes = [note for note in outcome(claim) if not note.startswith("gate")]
     lines = [
-        f"{badge(claim)}: {meaning(claim).replace('*', '')}",
-        "; ".join([*outcome(claim), registration(claim)]),
-        numbers,
-        keeps,
-        again,
+        f"{badge(claim)}: {meaning(claim)}",
+        measured(claim),
+        f"{claim['claim']['keeps']} {difference(kept)}" if kept else "",
+        gates_in_words(claim),
+        "; ".join([*notes, *((registration(claim),) if claim["tier"] == "registered" else ())]),
         unfinished(claim),
     ]
     return [line for line in lines if line]
@@ -318,42 +373,3 @@ def _arm_line(claim: Mapping[str, Any], name: str) -> str:
     default = claim["rates"].get(name, {}).get("default", arm["lr"])
     rate = "" if arm["lr"] == default else f", learning rate {arm['lr']:g} (default {default:g})"
     return f"{plain(arm['score'], claim['claim']['effect'])}  {arm['what']}{rate}"
-
-
-class Tally:
-    """Tells how many runs are done: a bar on a terminal, a line for each run elsewhere."""
-
-    def __init__(self, console: Console) -> None:
-        self.console = console
-        self.bar = Progress(
-            MofNCompleteColumn(separator=" of "), TextColumn("runs"), BarColumn(bar_width=24),
-            TextColumn("{task.fields[left]}"), console=console, disable=not console.is_terminal,
-        )  # fmt: skip
-        self.row = self.bar.add_task("", total=None, left="")
-        self.live = ExitStack()
-        self.total, self.began = 0, time.monotonic()
-
-    def __enter__(self) -> Tally:
-        self.live.enter_context(live(self.bar))
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.live.close()
-
-    def __call__(self, done: int, total: int, last: RunJob | None) -> None:
-        """What is wanted may grow on the way: the time that is left is that of the runs that are wanted by now."""
-        if last is None:
-            self.began = time.monotonic()
-            self.console.print(_runs_to_go(total), soft_wrap=True)
-            left = ""
-        else:
-            left = f"{clock((time.monotonic() - self.began) / done * (total - done))} left"
-            more = f" ({total - self.total} more are wanted)" if total > self.total else ""
-            if not self.console.is_terminal:
-                self.console.print(f"{done} of {total} runs: {last.name}  {left}{more}", soft_wrap=True)
-        self.total = total
-        self.bar.update(self.row, completed=done, total=total, left=left)
-
-
-def _runs_to_go(number: int) -> str:
-    return "all runs are known" if not number else "1 run to go" if number == 1 else f"{number} runs to go"

@@ -111,12 +111,12 @@ def _usual(entry: RecipeEntry) -> dict[str, str]:
 
 def evidence_of(name: str, *, with_runs: bool = False) -> dict[str, Any] | None:
     """What came of a recipe's claims: the evidence beside us, or that of the package; `with_runs` if they are there. What is
-    of the first edition does not count."""
+    of another edition does not count."""
     from guerdon.store import evidence
     from guerdon.store.packed_evidence import missing_records
 
     for folder in (Path("evidence"), evidence.SHIPPED):
-        if evidence.has(folder, name) and not evidence.is_of_first_edition(folder, name):
+        if evidence.has(folder, name) and not evidence.is_of_another_edition(folder, name):
             missing = missing_records(folder, name)
             proof = evidence.read(folder, name) if with_runs and not missing else evidence.verdict(folder, name)
             told = {"stale": evidence.stale(proof), "file": str(evidence.file_of(folder, name))}
@@ -125,14 +125,14 @@ def evidence_of(name: str, *, with_runs: bool = False) -> dict[str, Any] | None:
 
 
 def _tell_evidence(output: Output, name: str) -> None:
-    """What came of its claims, with the shipped model and with other students."""
+    """What came of its claims with the shipped model and with other students, and of its screenings."""
     from guerdon.store import evidence
 
     proof = evidence_of(name)
     output.say()
     if proof is None:
         output.say(f"evidence: none yet (guerdon prove {name})")
-    names = [n for folder in (Path("evidence"), evidence.SHIPPED) for n in evidence.with_students(folder, name)]
+    names = [n for folder in (Path("evidence"), evidence.SHIPPED) for n in evidence.beside(folder, name)]
     for each in (proof, *map(evidence_of, dict.fromkeys(names))):
         if each is not None:
             _tell_proof(output, name, each)

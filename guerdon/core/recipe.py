@@ -230,7 +230,8 @@ class Claim:
     the others and outside of their budget: all arms then begin with its policy; `start={"rm": "reward_model steps=60"}`
     prepares models by name, for the arms that have one. `model` names a version, so that no other is ever meant. `cuts`: the
     claim is about answers that the limit cuts, so worked solutions need not fit it. `exam` is how many problems a whole exam
-    has: fewer where each costs much.
+    has: fewer where each costs much. `mechanism` names the number of an exam that the method's mechanism moves, of which
+    higher is better: it is published beside the metric.
 
     >>> import guerdon as gd
     >>> claim = gd.Claim(says="It ends higher than GRPO.", baseline="grpo kl=0.04", task="countdown:4", budget=400_000)
@@ -259,11 +260,29 @@ class Claim:
     budget: float = 250_000
     unit: Unit = "tokens"
     exam: int = EXAM
+    mechanism: str = ""
 
     def told(self) -> dict[str, Any]:
-        """Its fields as they are written down. One that came later is left out where a claim does not use it, so that those
-        registered before it are what they were."""
-        return {name: value for name, value in asdict(self).items() if name != "exam" or value != EXAM}
+        """Its fields as they are written down. Those that came later are left out where a claim does not use them, so that
+        claims registered before them are what they were."""
+        later = {"exam": EXAM, "mechanism": ""}
+        return {name: value for name, value in asdict(self).items() if name not in later or value != later[name]}
+
+
+@dataclass(frozen=True)
+class Screening:
+    """The settings of the suite that a recipe is screened in (`guerdon list settings`), with knobs of the `method` alone, the
+    `ablation` (the method without its idea: a recipe and its knobs) and `knobs` that all arms are given.
+
+    >>> import guerdon as gd
+    >>> gd.Screening(settings=("noisy_judge",), ablation="mine idea=0").settings
+    ('noisy_judge',)
+    """
+
+    settings: tuple[str, ...] = ("plain",)
+    method: str = ""
+    ablation: str = ""
+    knobs: str = ""
 
 
 @dataclass(frozen=True)
@@ -278,6 +297,7 @@ class RecipeEntry:
     on: RecipeEntry | None = None
     absent: Mapping[str, Any] = field(default_factory=dict, hash=False)
     data: Rows = "problems"
+    screening: Screening | None = None
 
     def __call__(self, *args: Any, **given: Any) -> Recipe | Study:
         """The recipe for a task, model and reward that are there as objects: `grpo(task, model, prompts=8)`."""
@@ -298,6 +318,12 @@ class RecipeEntry:
         if isinstance(made, Recipe):
             made.called = (values.get("task"), made.env)
         return made
+
+    @property
+    def screened(self) -> Screening:
+        """How it is screened: as it says; else in the plain setting, with the ablation of its claims where one has one."""
+        claimed = next((claim for claim in self.claims if claim.ablation), None)
+        return self.screening or Screening(ablation=claimed.ablation if claimed is not None else "")
 
     @property
     def functions(self) -> tuple[Callable[..., Any], ...]:
@@ -372,11 +398,13 @@ def recipe(
     family: str = "mine",
     paper: str = "",
     claim: Claim | tuple[Claim, ...] = (),
+    screening: Screening | None = None,
     on: RecipeEntry | None = None,
     absent: Mapping[str, Any] | None = None,
     data: Rows | None = None,
 ) -> Callable[[Callable[..., Recipe | Study]], RecipeEntry]:
-    """Name a function that builds a Recipe or a Study; `on` another recipe, one that changes what that one made. `absent` is
+    """Name a function that builds a Recipe or a Study; `on` another recipe, one that changes what that one made. `claim` is
+    what its paper says of it, to be registered and run; `screening` the settings that it is screened in. `absent` is
     for knobs that joined a Study later: the values that mean what it did without them, which are not in its hash. `data` is
     what the rows of a file are to it: problems with answers to find, unless told or unless those of the recipe it is made on;
     "pairs" of answers, answers with "labels", solutions in labelled "steps".
@@ -401,6 +429,6 @@ def recipe(
                 + (f", not {first}" if first else "")
             )
         rows = data or (on.data if on is not None else "problems")
-        return RecipeEntry(name, family, paper, claims, function, on, absent or {}, rows)
+        return RecipeEntry(name, family, paper, claims, function, on, absent or {}, rows, screening)
 
     return enter

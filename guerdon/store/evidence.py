@@ -1,9 +1,9 @@
 """Evidence files: what came of a recipe's claims. Reading and listing them needs neither torch nor the runs.
 
 A *proof* is all that is known, with every run; its *verdict* is what is shown of it (`store/evidence_brief.py`). In a folder of
-one's own each proof is a file: `NAME.json`; `NAME@STUDENT.json`, where another model took the place of the shipped one. In the
-package all verdicts are one file, and the runs are not installed (`store/packed_evidence.py`); a `NAME.json` that is put there
-counts too, and the next proof that is written packs it.
+one's own each proof is a file: `NAME.json`; `NAME@STUDENT.json`, where another model took the place of the shipped one;
+`NAME+screening.json`, of screenings in settings. In the package all verdicts are one file, and the runs are not installed
+(`store/packed_evidence.py`); a `NAME.json` that is put there counts too, and the next proof that is written packs it.
 Pages and figures are made from verdicts, whenever a proof is written.
 """
 
@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
@@ -22,15 +23,16 @@ from guerdon.store.evidence_brief import brief
 from guerdon.store.evidence_figure import figure
 from guerdon.store.evidence_index import index
 from guerdon.store.evidence_page import page
-from guerdon.store.evidence_words import file_name, others_of
+from guerdon.store.evidence_words import name_of, others_of
 from guerdon.store.identity import Code, named
 from guerdon.store.identity import changed as changed_units
 from guerdon.store.packed_evidence import RECORDS, VERDICTS, digest_of, pack, packed, read_packed, records_of
 from guerdon.store.whole_files import write_readable_json, write_text
 
-FIRST, FORMAT = 1, 2  # of the first edition, and of this one
+FORMAT = 3  # of this edition
 CALIBRATION = "calibration"
 REGISTER = "register.json"
+PILOTS = "settings.json"  # what the pilots of settings came to
 _whole = set[bytes]()  # digests of texts that matched their checksum
 SHIPPED = Path(__file__).resolve().parent.parent / "evidence"  # of the package's own recipes
 
@@ -41,7 +43,7 @@ def read(folder: Path, name: str) -> dict[str, Any]:
 
 
 def read_all(folder: Path, but: Collection[str] = ()) -> dict[str, dict[str, Any]]:
-    """Every recipe's proof in a folder, by name, `but` for some; without what is of the first edition."""
+    """Every recipe's proof in a folder, by name, `but` for some; without what is of another edition."""
     return {name: read(folder, name) for name in _names(folder) if name not in but}
 
 
@@ -51,7 +53,7 @@ def verdict(folder: Path, name: str) -> dict[str, Any]:
 
 
 def verdicts(folder: Path) -> dict[str, dict[str, Any]]:
-    """What is shown of every recipe's proof in a folder, by name; without what is of the first edition."""
+    """What is shown of every recipe's proof in a folder, by name; without what is of another edition."""
     return {name: verdict(folder, name) for name in _names(folder)}
 
 
@@ -80,7 +82,7 @@ def _plain(folder: Path, name: str) -> Path:
 
 
 def _plain_files(folder: Path) -> list[Path]:
-    return [path for path in sorted(folder.glob("*.json")) if path.name not in (REGISTER, VERDICTS)]
+    return [path for path in sorted(folder.glob("*.json")) if path.name not in (REGISTER, PILOTS, VERDICTS)]
 
 
 def _read_plain(folder: Path, name: str) -> dict[str, Any]:
@@ -90,10 +92,10 @@ def _read_plain(folder: Path, name: str) -> dict[str, Any]:
         proof = json.loads(text)
     except (OSError, ValueError, RecursionError) as error:
         raise UserError(f"there is no evidence in {path}: guerdon prove {name}") from error
-    if isinstance(proof, dict) and proof.get("format") == FIRST:
-        raise UserError(f"{path} is of the first edition, whose verdicts no longer count: guerdon prove {name}")
     if not isinstance(proof, dict) or proof.get("format") != FORMAT:
-        raise UserError(f"{path} was written by another version of guerdon: guerdon prove {name}")
+        raise UserError(
+            f"{path} is of another edition of the rules or version of guerdon: guerdon prove {name.partition('+')[0]}"
+        )
     if not _is_as_written(text, proof):
         raise Damaged(
             f"{path} does not match its checksum, so it was damaged or changed by hand: put a copy of it back, or guerdon prove"
@@ -110,23 +112,25 @@ def _is_as_written(text: str, proof: Mapping[str, Any]) -> bool:
     return digest in _whole
 
 
-def is_of_first_edition(folder: Path, name: str) -> bool:
+def is_of_another_edition(folder: Path, name: str) -> bool:
+    """Whether a file was written by other rules than today's, whose words do not count here."""
     try:
         proof = json.loads(_plain(folder, name).read_text())
     except (OSError, ValueError, RecursionError):  # whoever reads it says what is wrong with it
         return False
-    return isinstance(proof, dict) and proof.get("format") == FIRST
+    return isinstance(proof, dict) and isinstance(proof.get("format"), int) and proof["format"] < FORMAT
 
 
 def _names(folder: Path) -> list[str]:
-    """The proofs that there are, without those of the first edition."""
+    """The proofs that there are, without those of other editions."""
     every = {*(path.stem for path in _plain_files(folder)), *packed(folder).proofs}
-    return [name for name in sorted(every - {CALIBRATION}) if not is_of_first_edition(folder, name)]
+    return [name for name in sorted(every - {CALIBRATION}) if not is_of_another_edition(folder, name)]
 
 
-def with_students(folder: Path, recipe: str) -> list[str]:
-    """What a recipe's evidence with other students than the shipped model is called, in a folder."""
-    return [name for name in _names(folder) if name.startswith(f"{recipe}@")]
+def beside(folder: Path, recipe: str) -> list[str]:
+    """What a recipe's evidence besides its claims with the shipped model is called in a folder: with other students, and of
+    screenings."""
+    return [name for name in _names(folder) if name.startswith((f"{recipe}@", f"{recipe}+"))]
 
 
 def read_register(folder: Path) -> list[dict[str, Any]]:
@@ -162,11 +166,11 @@ def codes_of(proof: Mapping[str, Any]) -> dict[str, frozenset[str]]:
 
 def write(folder: Path, *proofs: dict[str, Any]) -> None:
     """Proofs with their figures and pages, which name what came of the same recipe with other students."""
-    named_proofs = {file_name(proof["recipe"], proof.get("student", "")): proof for proof in proofs}
+    named_proofs = {name_of(proof): proof for proof in proofs}
     _keep(folder, named_proofs)
     names = _names(folder)
     for name, proof in named_proofs.items():
-        same = [verdict(folder, each) for each in names if each.partition("@")[0] == proof["recipe"]]
+        same = [verdict(folder, each) for each in names if re.split("[@+]", each)[0] == proof["recipe"]]
         shown = verdict(folder, name)
         for i, claim in enumerate(shown["claims"]):
             write_text(folder / f"{name}{_number(i)}.svg", figure(claim))
@@ -190,19 +194,15 @@ def _numbers(folder: Path, name: str) -> str:
     return f"../../{RECORDS}/{records_of(name, proof)}" if proof is not None else f"{name}.json"
 
 
-def write_calibration(folder: Path, result: dict[str, Any]) -> None:
-    _keep(folder, {CALIBRATION: result})
-
-
-def read_calibration(folder: Path) -> dict[str, Any] | None:
-    """How often verdicts are wrong, and how often they see what is there, without the runs; None where nobody looked."""
-    return verdict(folder, CALIBRATION) if has(folder, CALIBRATION) else None
+def recorded_pairs(folder: Path) -> list[dict[str, Any]]:
+    """Arms that were run against themselves, with the paired differences that they came to."""
+    return list(verdict(folder, CALIBRATION)["settings"]) if has(folder, CALIBRATION) else []
 
 
 def write_index(folder: Path) -> None:
     every = verdicts(folder)
     old = {name for name, proof in every.items() if stale(proof)}
-    write_text(folder / "README.md", index(every, read_calibration(folder), old, read_register(folder)))
+    write_text(folder / "README.md", index(every, old, read_register(folder)))
 
 
 def _number(i: int) -> str:

@@ -38,12 +38,11 @@ def figure(claim: Mapping[str, Any]) -> str:
     on_task = f" on {claimed['task']}" if claimed["task"] else ""
     parts = [curves(lines, 40, 400, claimed["metric"] + on_task, claimed["unit"])] if lines else []
     left = 470.0 if lines else 60.0
-    panels = [(claim["against"], _title(claimed), claim["replication"])]
+    panels = [(claim["against"], _title(claimed))]
     if claim.get("quality"):
-        panels.append(({"baseline": claim["quality"]}, f"{claimed['keeps']}: method minus", None))
-    for against, title, fresh in panels:
-        again = fresh["differences"] if fresh else ()
-        parts.append(differences(against, left, left + PANEL, title, again, _first(claimed)))
+        panels.append(({"baseline": claim["quality"]}, f"{claimed['keeps']}: method minus"))
+    for against, title in panels:
+        parts.append(differences(against, left, left + PANEL, title, _first(claimed)))
         left += PANEL + APART
     return svg(parts, left - APART + 40)
 
@@ -109,20 +108,12 @@ def _names(lines: Sequence[ArmCurve], x: float, y: Place) -> list[Svg]:
     return placed
 
 
-def differences(
-    against: Mapping[str, Any],
-    left: float,
-    right: float,
-    title: str,
-    fresh: Sequence[float] = (),
-    first: str = "baseline",
-) -> Svg:
-    """How much better the method is than each other arm: a dot a seed, the mean and its interval, and the effect that counts as
-    a shade. Hollow dots beside the baseline's are `fresh` seeds, of the replication; `first` is what stands below the
-    baseline's."""
+def differences(against: Mapping[str, Any], left: float, right: float, title: str, first: str = "baseline") -> Svg:
+    """How much better the method is than each other arm: a dot a seed, hollow for fresh seeds, the mean over all of them with
+    its interval, and the effect that counts as a shade. `first` is what stands below the baseline's."""
     every = [d for result in against.values() for d in (*result["differences"], result["low"], result["high"])]
     effect = max(result["effect"] for result in against.values())
-    low, high = min(*every, *fresh, -effect), max(*every, *fresh, effect)
+    low, high = min(*every, -effect), max(*every, effect)
     y = scale(low, high, BOTTOM, TOP)
     drawn = [
         text(title, left - 20, 14, weight="600"),
@@ -130,29 +121,31 @@ def differences(
         el("line", x1=left, x2=right, y1=px(y(0)), y2=px(y(0)), stroke=INK, stroke_width=0.7),
         _ends(low, high, left, y),
     ]
-    width = (right - left) / (len(against) + bool(fresh))
+    width = (right - left) / len(against)
     for i, (name, result) in enumerate(against.items()):
-        column = i + bool(fresh and i)  # that of the fresh seeds is the second
-        middle = left + width * (column + 0.5)
-        drawn += _dots(result["differences"], middle, width, y, fill=COLOURS[name], opacity=0.55)
+        middle = left + width * (i + 0.5)
+        drawn += _dots(result["differences"], result["first"], middle, width, y, COLOURS[name])
         colour = GOOD if result["low"] > 0 else BAD if result["high"] < 0 else INK
         low_y, high_y = px(y(result["low"])), px(y(result["high"]))
         drawn.append(el("line", x1=px(middle), x2=px(middle), y1=low_y, y2=high_y, stroke=colour, stroke_width=2))
         drawn.append(el("circle", cx=px(middle), cy=px(y(result["mean"])), r=4.5, fill=colour))
         label = first if name == "baseline" else name
         drawn.append(text(label, middle, BOTTOM + 16, anchor="middle", colour=COLOURS[name], weight="600"))
-    if fresh:
-        middle = left + width * 1.5
-        drawn += _dots(fresh, middle, width, y, fill="none", stroke=COLOURS["baseline"])
-        drawn.append(text("fresh", middle, BOTTOM + 16, anchor="middle", colour=COLOURS["baseline"]))
     return join(drawn)
 
 
-def _dots(values: Sequence[float], middle: float, width: float, y: Place, **look: str | float) -> list[Svg]:
-    """A dot a seed, side by side."""
+def _dots(values: Sequence[float], first: int, middle: float, width: float, y: Place, colour: str) -> list[Svg]:
+    """A dot a seed, side by side; those after the `first` ones are hollow."""
     step = min(4.0, DOTS * width / max(1, len(values)))
     places = [middle + (j - (len(values) - 1) / 2) * step for j in range(len(values))]
-    return [el("circle", cx=px(x), cy=px(y(value)), r=2.5, **look) for x, value in zip(places, values, strict=True)]
+    looks: list[dict[str, str | float]] = [
+        {"fill": colour, "opacity": 0.55} if j < first else {"fill": "none", "stroke": colour}
+        for j in range(len(values))
+    ]
+    return [
+        el("circle", cx=px(x), cy=px(y(value)), r=2.5, **look)
+        for x, value, look in zip(places, values, looks, strict=True)
+    ]
 
 
 def _ends(low: float, high: float, left: float, y: Place) -> Svg:

@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from statistics import fmean
 from typing import Any
 
 from guerdon.store.evidence_brief import COSTS
 from guerdon.store.evidence_words import (
     badge,
-    better_by,
     difference,
     elsewhere,
-    file_name,
     is_large,
     meaning,
+    measured,
+    name_of,
     outcome,
     plain,
     registration,
+    seeds_of,
     signed,
     unfinished,
 )  # fmt: skip
@@ -29,7 +29,7 @@ THIRD = 1 / 3  # the share of the variance of pairs that may be the exams'
 def page(proof: Mapping[str, Any], stale: str = "", others: Sequence[Mapping[str, Any]] = (), numbers: str = "") -> str:
     """A recipe's evidence, of its verdict; `stale` says why it is not today's, `others` is what came of it with other students,
     `numbers` is where every seed's curve is, if not beside the page."""
-    name, quick = file_name(proof["recipe"], proof.get("student", "")), proof["quick"]
+    name, quick = name_of(proof), proof["quick"]
     parts = [f"# {name}", _origin(proof), proof["about"].replace("\n", " ")]
     if quick:
         parts.append("**A quick look, with few seeds and a tenth of the budget: not evidence.**")
@@ -58,14 +58,15 @@ def _claim(claim: Mapping[str, Any], picture: str) -> list[str]:
         _verdict(claim),
         f"**{unfinished(claim).capitalize()}.** What stands here may change." if claim["needs"] else "",
         f"![curves and paired differences]({picture})",
-        _setting(claim["claim"]),
+        _setting(claim),
         _arms(claim),
         _compared(claim),
         _quality(claim),
+        _mechanism(claim),
         _equally(claim),
-        _replication(claim),
-        "### How it was come to",
-        _looks(claim),
+        "### How it was measured",
+        _samples(claim),
+        _spread(claim),
         _noise(claim),
         _gates(claim),
         _rates(claim),
@@ -74,27 +75,33 @@ def _claim(claim: Mapping[str, Any], picture: str) -> list[str]:
 
 
 def _verdict(claim: Mapping[str, Any]) -> str:
-    word = badge(claim)
-    after = "; ".join(f"**{w}**" if w.startswith("not ") else w for w in outcome(claim))
-    said = registration(claim)
-    registered = f"{said[0].upper()}{said[1:]}." if claim["registered"] else f"**{said[0].upper()}{said[1:]}.**"
-    return (
-        f"**{word[0].upper()}{word[1:]}**: {meaning(claim)}."
-        + (f" {after[0].upper()}{after[1:]}." if after else "")
-        + f" {registered}"
-    )
+    head = badge(claim)
+    first = f"**{head[0].upper()}{head[1:]}**: {meaning(claim)}. {_capital(measured(claim))}."
+    notes = [f"{_capital(note)}." for note in outcome(claim)]
+    if claim["tier"] == "registered":
+        said = f"{_capital(registration(claim))}."
+        notes.append(said if claim["registered"] else f"**{said}**")
+    return " ".join([first, *notes])
+
+
+def _capital(text: str) -> str:
+    return f"{text[0].upper()}{text[1:]}"
 
 
 # --- what was run -------------------------------------------------------------------------------------------------
 
 
-def _setting(claimed: Mapping[str, Any]) -> str:
+def _setting(claim: Mapping[str, Any]) -> str:
+    claimed = claim["claim"]
+    kind = (
+        f"A claim to be *{_kind(claimed)}*." if claim["tier"] == "registered" else f"The setting `{claim['setting']}`."
+    )
     levels = f"levels {', '.join(map(str, claimed['levels']))}" if claimed["levels"] else ""
     cost = f"{claimed['budget']:,.0f} {claimed['unit']} a run"
     knobs = " and ".join(f"`{text}`" for text in (claimed["settings"], claimed["method"]) if text)
     where = [claimed["task"], levels, claimed["model"], cost, f"with {knobs}" * bool(knobs)]
     return (
-        f"A claim to be *{_kind(claimed)}*. {', '.join(part for part in where if part)}; {claimed['metric']}"
+        f"{kind} {', '.join(part for part in where if part)}; {claimed['metric']}"
         f" ({claimed['better']} is better); the smallest effect that counts is {claimed['effect']:g}."
         f"{_begun(claimed['start'])}"
     )
@@ -102,9 +109,11 @@ def _setting(claimed: Mapping[str, Any]) -> str:
 
 def _kind(claimed: Mapping[str, Any]) -> str:
     more = {
+        "better": "ahead",
+        "equal": "without a difference",
         "cheaper": f"cheaper at {claimed['keeps']} that is at least as good within {claimed['loss']:g}",
         "bound": f"{'above' if claimed['better'] == 'higher' else 'below'} {claimed['bound']:g}",
-        "slope": f"better with every doubling along {claimed['along']}",
+        "slope": f"ahead with every doubling along {claimed['along']}",
     }
     return more.get(claimed["kind"], str(claimed["kind"]))
 
@@ -119,11 +128,11 @@ def _begun(start: str | Mapping[str, str]) -> str:
 def _arms(claim: Mapping[str, Any]) -> str:
     unit = claim["claim"]["unit"]
     costs = [u for u in (*COSTS, *(() if unit in COSTS else (unit,))) if _costs(claim, u)]
-    head = ["arm", "recipe", "seeds", "score", "less the method", "learning rate", "collapsed", *costs]
+    head = ["arm", "recipe", "seeds", "score", "less the method", "learning rate", *costs]
     rows = [f"| {' | '.join(head)} |", f"| --- | --- |{' ---: |' * (len(head) - 2)}"]
     for name, arm in claim["arms"].items():
         cells = [name, f"`{arm['what']}`", str(arm["seeds"]), _score(claim, arm), _less(claim, name)]
-        cells += [_rate(claim, name), _collapsed(claim, name), *(_cost(arm, each) for each in costs)]
+        cells += [_rate(claim, name), *(_cost(arm, each) for each in costs)]
         rows.append(f"| {' | '.join(cells)} |")
     return "\n".join(rows)
 
@@ -151,12 +160,6 @@ def _rate(claim: Mapping[str, Any], name: str) -> str:
     return f"{rate:g}" + ("" if default is None else ", its default" if default == rate else f" (default {default:g})")
 
 
-def _collapsed(claim: Mapping[str, Any], name: str) -> str:
-    """Runs that fell away from the others of their arm."""
-    of = claim["against"].get(name, claim["against"]["baseline"])
-    return str(of["collapses"][0 if name.startswith("method") else 1])
-
-
 def _costs(claim: Mapping[str, Any], unit: str) -> bool:
     return any(_cost(arm, unit) for arm in claim["arms"].values())
 
@@ -170,28 +173,23 @@ def _cost(arm: Mapping[str, Any], unit: str) -> str:
 
 
 def _compared(claim: Mapping[str, Any]) -> str:
-    gap = claim["against"]["baseline"]
-    what = {
-        "slope": f"A doubling gains {difference(gap)}",
-        "bound": f"The score is beyond the bound by {difference(gap)}",
-        "cheaper": f"In {claim['claim']['metric']} the method is {better_by(gap)}",
-    }
-    words = what.get(claim["claim"]["kind"], f"The method is {better_by(gap)}")
-    return (
-        f"{words} over {len(gap['differences'])} paired seeds, 95 % interval in brackets; signs turned at"
-        f" random would be as far out with p = {gap['flip']:.2g}."
-    )
+    """The method less every other arm; positive where it is better."""
+    others = {name: gap for name, gap in claim["against"].items() if name != "baseline"}
+    names = {"ablation": "its ablation", "plain": "GRPO on the true reward"}
+    lines = [f"- over {names[name]}: {difference(gap)}" for name, gap in others.items()]
+    return "\n".join(["The method, positive where it is better:", "", *lines]) if lines else ""
 
 
 def _quality(claim: Mapping[str, Any]) -> str:
     """What a cheaper method had to keep."""
     gap = claim.get("quality")
-    if gap is None:
-        return ""
-    return (
-        f"What it must keep, {claim['claim']['keeps']}: {better_by(gap)}, which is **{gap['alone']}** where"
-        f" {gap['effect']:g} counts."
-    )
+    return f"What it must keep, {claim['claim']['keeps']}: {difference(gap)}, within {gap['effect']:g}." if gap else ""
+
+
+def _mechanism(claim: Mapping[str, Any]) -> str:
+    """What the method's mechanism is to move."""
+    gap = claim.get("mechanism")
+    return f"The mechanism's own metric, {gap['metric']}: {difference(gap)}." if gap else ""
 
 
 def _equally(claim: Mapping[str, Any]) -> str:
@@ -201,7 +199,7 @@ def _equally(claim: Mapping[str, Any]) -> str:
     gap, effect = claim["against"]["baseline"], claim["claim"]["effect"]
     lines = []
     for unit, equal in claim["equally"].items():
-        told = better_by({**equal, "effect": effect})
+        told = difference({**equal, "effect": effect})
         note = _differs(gap["mean"], equal["mean"], effect)
         lines.append(
             f"- at equal {IN_WORDS[unit]} (the method had {equal['method']:,.0f}, the baseline {equal['baseline']:,.0f}):"
@@ -218,39 +216,34 @@ def _differs(mean: float, other: float, effect: float) -> str:
     return ""
 
 
-def _replication(claim: Mapping[str, Any]) -> str:
-    fresh = claim["replication"]
-    if not fresh:
-        return ""
-    effect, first = claim["claim"]["effect"], claim["against"]["baseline"]
-    mean, low, high = (signed(fresh[key], effect) for key in ("mean", "low", "high"))
-    came = "**Replicated**" if fresh["inside"] else "**Not replicated**"
+# --- how it was measured ------------------------------------------------------------------------------------------
+
+
+def _samples(claim: Mapping[str, Any]) -> str:
+    """The means of the two samples of seeds."""
+    gap, (first, fresh) = claim["against"]["baseline"], seeds_of(claim)
+    parts = [("first", gap["differences"][:first]), ("fresh", gap["differences"][first:])]
+    told = [f"{len(part)} {name} {signed(sum(part) / len(part), gap['effect'])}" for name, part in parts if part]
+    able, sd = plain(gap["detectable"], gap["effect"]), plain(gap["sd"], gap["effect"])
     return (
-        f"{came}: {len(fresh['differences'])} fresh seeds came to {mean}; by the {len(first['differences'])} of the proof"
-        f" they should come to between {low} and {high}."
+        f"Mean paired differences by seeds: {', '.join(told)}. They spread by {sd} (standard deviation), so a t-test of"
+        f" {first + fresh} pairs at 5 % detects {able} with 80 % power."
     )
 
 
-# --- how it was come to -------------------------------------------------------------------------------------------
-
-
-def _looks(claim: Mapping[str, Any]) -> str:
-    gap = claim["against"]["baseline"]
-    rows = [
-        "| seeds looked at | mean | p better | p worse | p equal | says so at most at |",
-        "| ---: | ---: | ---: | ---: | ---: | ---: |",
-    ]
-    for look in gap["looks"]:
-        mean = signed(fmean(gap["differences"][: look["seeds"]]), gap["effect"])
-        each = (f"{look[f'p_{word}']:.2g}" for word in ("better", "worse", "equal"))
-        rows.append(f"| {look['seeds']} | {mean} | {' | '.join(each)} | {look['level'] / 2:g} |")
-    return "\n".join(rows) if gap["looks"] else "No look was taken yet: there are too few seeds."
+def _spread(claim: Mapping[str, Any]) -> str:
+    ratio = claim.get("spread")
+    return (
+        f"Spread ratio {ratio:.2f}: the method's scores vary over seeds so many times as the baseline's."
+        if ratio
+        else ""
+    )
 
 
 def _noise(claim: Mapping[str, Any]) -> str:
     noise = claim["noise"]
     if not noise:
-        return "What the exams add to the spread is not told by this metric."
+        return ""
     effect = claim["claim"]["effect"]
     within = "within the third that is asked for" if noise["share"] <= THIRD else "**more than the third** asked for"
     return (
@@ -263,7 +256,7 @@ def _noise(claim: Mapping[str, Any]) -> str:
 def _gates(claim: Mapping[str, Any]) -> str:
     if not claim["gates"]:
         return ""
-    lines = [f"- *{g['gate']}*, {'open' if g['open'] else '**closed**'}: {g['why']}" for g in claim["gates"]]
+    lines = [f"- *{g['gate']}* {'passed' if g['open'] else '**failed**'}: {g['why']}" for g in claim["gates"]]
     return "\n".join(["Gates:", "", *lines])
 
 
@@ -272,11 +265,11 @@ def _rates(claim: Mapping[str, Any]) -> str:
     if not claim["rates"]:
         return "No learning rate was tuned."
     effect = claim["claim"]["loss"] if claim["claim"]["keeps"] else claim["claim"]["effect"]
-    factors = list(next(iter(claim["rates"].values()))["scores"])
+    factors = sorted({f for rates in claim["rates"].values() for f in rates["scores"]}, key=float)
     head = ["learning rate of", "default", *(f"times {f}" for f in factors), "taken"]
     rows = [f"| {' | '.join(head)} |", f"| --- |{' ---: |' * (len(head) - 1)}"]
     for name, rates in claim["rates"].items():
-        scores = [plain(score, effect) for score in rates["scores"].values()]
+        scores = [plain(rates["scores"][f], effect) if f in rates["scores"] else "" for f in factors]
         rows.append(f"| {name} | {rates['default']:g} | {' | '.join(scores)} | times {rates['factor']:.3g} |")
     return "\n".join(rows)
 
@@ -299,7 +292,7 @@ def _history(proof: Mapping[str, Any]) -> str:
 
 def _provenance(proof: Mapping[str, Any], numbers: str) -> str:
     v, model = proof["versions"], proof["model"]
-    numbers = numbers or f"{file_name(proof['recipe'], proof.get('student', ''))}.json"
+    numbers = numbers or f"{name_of(proof)}.json"
     with_model = f"{model['version']}, " if model["version"] else ""
     machines = sorted({machine for claim in proof["claims"] for machine in claim["machines"]})
     several = f" Runs of {len(machines)} machines ({', '.join(machines)}), paired within each." if machines[1:] else ""

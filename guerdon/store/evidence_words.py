@@ -1,6 +1,6 @@
 """The words of evidence that its pages, the terminal and lists have in common.
 
-Drawn from evidence alone, one claim of a proof at a time.
+Drawn from evidence alone, one claim (or one screening) of a proof at a time.
 """
 
 from __future__ import annotations
@@ -9,77 +9,82 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 NO_MODELS = ("", "tabular")  # of claims that are about no language model
-BY_IDEA = ("by its idea", "not by its idea", "whether by its idea is not known")
-MEANS = {
-    "better": "by more than the effect that counts",
-    "worse": "by more than the effect that counts",
-    "equal": "any difference is smaller than the effect that counts",
-    "not known": "as many seeds as the rule gives it do not tell",
+WORDS = ("ahead", "behind", "no difference", "inconclusive")
+SCREENED = "screened"
+ABLATION = {
+    "confirmed": "confirmed by ablation",
+    "not confirmed": "not confirmed by ablation",
+    "first seeds": "ablation run on the first seeds alone",
+    "no ablation": "no ablation",
 }
-OTHERWISE = {  # what the words mean of claims that are no comparison of two scores
-    "cheaper": {
-        "better": "cheaper by more than the effect that counts",
-        "worse": "dearer by more than the effect that counts",
-        "equal": "it costs the same, within the effect that counts",
-    },
-    "bound": {
-        "better": "beyond the bound by more than the effect that counts",
-        "worse": "short of the bound by more than the effect that counts",
-        "equal": "at the bound, within the effect that counts",
-    },
-    "slope": {
-        "better": "every doubling gains more than the effect that counts",
-        "worse": "every doubling loses more than the effect that counts",
-        "equal": "a doubling changes less than the effect that counts",
-    },
-}
+EARLIER = 2  # the edition whose records are read by today's rule
 
 
-def file_name(recipe: str, student: str = "") -> str:
-    """What the files of a recipe's evidence are called; those of another student than the shipped model, apart.
+def file_name(recipe: str, student: str = "", screened: bool = False) -> str:
+    """What the files of a recipe's evidence are called; those of another student than the shipped model, and of screenings,
+    apart.
 
-    >>> file_name("dump"), file_name("dump", "smollm2-135m")
-    ('dump', 'dump@smollm2-135m')
+    >>> file_name("dump"), file_name("dump", "smollm2-135m"), file_name("dump", screened=True)
+    ('dump', 'dump@smollm2-135m', 'dump+screening')
     """
-    return f"{recipe}@{student}" if student else recipe
+    return f"{recipe}+screening" if screened else f"{recipe}@{student}" if student else recipe
+
+
+def name_of(proof: Mapping[str, Any]) -> str:
+    """What the files of a proof are called."""
+    return file_name(proof["recipe"], proof.get("student", ""), proof.get("screened", False))
 
 
 def others_of(proof: Mapping[str, Any], every: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
     """The evidence of the same recipe with other students."""
     return [
-        other for other in every if other["recipe"] == proof["recipe"] and other.get("student") != proof.get("student")
+        other
+        for other in every
+        if other["recipe"] == proof["recipe"]
+        and other.get("student") != proof.get("student")
+        and not other.get("screened")
     ]
 
 
 def elsewhere(others: Iterable[Mapping[str, Any]]) -> str:
     """What came of a recipe's claims with other students, with links to their pages; empty where there are none."""
     told = [
-        f"[{name}]({name}.md): {' and '.join(f'**{badge(claim)}**' for claim in other['claims'])}"
+        f"[{name_of(other)}]({name_of(other)}.md): {' and '.join(f'**{badge(claim)}**' for claim in other['claims'])}"
         for other in others
-        for name in [file_name(other["recipe"], other.get("student", ""))]
     ]
     return f"With another model: {'; '.join(told)}." if told else ""
 
 
-def badge(claim: Mapping[str, Any], others: Iterable[Mapping[str, Any]] = ()) -> str:
-    """A verdict as lists show it, with the model it was come to on; `others` are proofs of the same recipe with other students.
+def word(claim: Mapping[str, Any]) -> str:
+    """The word of a claim; of a screening, which has none, that it is one.
 
-    >>> small = {"verdict": "better", "claim": {"says": "More.", "model": "sprig-1.1"}}
+    >>> word({"tier": "registered", "word": "no difference", "claim": {"effect": 0.02}})
+    'no difference beyond 0.02'
+    """
+    if claim["tier"] != "registered":
+        return SCREENED
+    beyond = f" beyond {claim['claim']['effect']:g}" if claim["word"] == "no difference" else ""
+    return f"{claim['word']}{beyond}"
+
+
+def badge(claim: Mapping[str, Any], others: Iterable[Mapping[str, Any]] = ()) -> str:
+    """A word as lists show it, with the model it was measured with; `others` are proofs of the same recipe with other students.
+
+    >>> small = {"tier": "registered", "word": "ahead", "claim": {"says": "More.", "model": "sprig-1.1", "effect": 0.02}}
     >>> badge(small)
-    'better, on sprig-1.1'
-    >>> badge(small, [{"claims": [{"verdict": "better", "claim": {"says": "More.", "model": "smollm2-135m"}}]}])
-    'better, on sprig-1.1 and smollm2-135m'
-    >>> badge(small, [{"claims": [{"verdict": "equal", "claim": {"says": "More.", "model": "smollm2-135m"}}]}])
-    'better, on sprig-1.1; equal, on smollm2-135m'
-    >>> badge({"verdict": "equal", "claim": {"says": "x", "model": "tabular"}})
-    'equal'
+    'ahead, on sprig-1.1'
+    >>> other = {**small, "claim": {**small["claim"], "model": "smollm2-135m"}}
+    >>> badge(small, [{"claims": [other]}])
+    'ahead, on sprig-1.1 and smollm2-135m'
+    >>> badge(small, [{"claims": [{**other, "word": "behind"}]}])
+    'ahead, on sprig-1.1; behind, on smollm2-135m'
     """
     says = claim["claim"]["says"]
     same = [each for proof in others for each in proof["claims"] if each["claim"]["says"] == says]
     models: dict[str, list[str]] = {}
     for each in (claim, *same):
-        models.setdefault(each["verdict"], []).append(each["claim"]["model"])
-    return "; ".join(f"{word}{_on(where)}" for word, where in models.items())
+        models.setdefault(word(each), []).append(each["claim"]["model"])
+    return "; ".join(f"{each}{_on(where)}" for each, where in models.items())
 
 
 def _on(models: Iterable[str]) -> str:
@@ -88,42 +93,70 @@ def _on(models: Iterable[str]) -> str:
 
 
 def meaning(claim: Mapping[str, Any]) -> str:
-    """What the verdict says, in a line."""
-    word, kind = claim["verdict"], claim["claim"]["kind"]
-    if word == "not testable here":
-        return "; ".join(gate["why"] for gate in claim["gates"] if not gate["open"])
-    if word != claim["alone"] and claim.get("quality", {}).get("alone") == "not known":
-        return f"it is *{claim['alone']}* at {claim['claim']['metric']}, but whether it keeps {claim['claim']['keeps']} is open"
-    if word != claim["alone"]:
-        return f"alone it would be *{claim['alone']}*, but it is no discovery among the claims of its batch"
-    if word == "not known" and claim["needs"]:
-        return "the seeds so far do not tell"
-    return OTHERWISE.get(kind, {}).get(word) or MEANS[word]
-
-
-def explain(claim: Mapping[str, Any]) -> str:
-    """Why the verdict is what it is, in a sentence or two."""
-    gap, word = claim["against"]["baseline"], claim["verdict"]
-    seen = (
-        f"better by {gap['mean']:+.4f} on average, 95 % interval {gap['low']:+.4f} to {gap['high']:+.4f}, over"
-        f" {len(gap['differences'])} paired seeds; {gap['effect']:g} or more counts"
+    """What the word says, in a line."""
+    if claim["tier"] != "registered":
+        return f"an estimate in the setting {claim['setting']}, without a word"
+    first, fresh = seeds_of(claim)
+    both = f"{first} seeds and {fresh} fresh ones"
+    kept = claim["claim"]["keeps"]
+    lines = {
+        "ahead": f"{both} each find the method better" + (f", and {kept} is kept" if kept else ""),
+        "behind": f"{both} each find the method worse: the claim is refuted",
+        "no difference": "the 95 % interval lies within the effect that counts, on both sides of 0",
+    }
+    if claim["word"] == "behind" and kept and claim["against"]["baseline"]["mean"] > 0:
+        return f"{kept} is worse, on the first seeds and on fresh ones: the claim is refuted"
+    if claim["word"] in lines:
+        return lines[claim["word"]]
+    if not fresh:
+        return "no fresh seeds were run, and the 95 % interval is wider than the effect that counts"
+    return (
+        "the two samples of seeds do not confirm each other, and the 95 % interval is wider than the effect that counts"
     )
-    if word == "not testable here":
-        return f"Not tried: {'; '.join(g['why'] for g in claim['gates'] if not g['open'])}. ({seen}.)"
-    alone = claim["alone"]
-    if word != alone:
-        return f"{seen}. Alone it would be {alone!r}, but it is no discovery among the claims it was registered with."
-    return f"{seen}."
+
+
+def seeds_of(claim: Mapping[str, Any]) -> tuple[int, int]:
+    """How many first and how many fresh seeds the estimate is made of."""
+    gap = claim["against"]["baseline"]
+    return gap["first"], len(gap["differences"]) - gap["first"]
+
+
+def measured(claim: Mapping[str, Any]) -> str:
+    """The estimate in a line: the difference with its interval, its share of what GRPO gains, the seeds, and the effect that so
+    many can detect."""
+    gap, gain = claim["against"]["baseline"], claim.get("gain")
+    first, fresh = seeds_of(claim)
+    seeds = f"{first} + {fresh} fresh seeds" if fresh else f"{first} seeds"
+    share = f", {100 * gap['mean'] / gain:+.0f} % of what GRPO on the true reward gains" if gain and gain > 0 else ""
+    able = plain(gap["detectable"], gap["effect"])
+    return f"{claim['claim']['metric']} {difference(gap)} over {seeds}{share}; detectable {able}"
+
+
+def failed_gates(claim: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    return [gate for gate in claim["gates"] if not gate["open"]]
+
+
+def gates_in_words(claim: Mapping[str, Any]) -> str:
+    """Which gates failed and why; empty where none did."""
+    failed = failed_gates(claim)
+    if not failed:
+        return ""
+    return f"gate{'s' * (len(failed) > 1)} failed: " + "; ".join(f"{g['gate']} ({g['why']})" for g in failed)
 
 
 def outcome(claim: Mapping[str, Any]) -> list[str]:
-    """What becomes of the claim: whether it stands, by what, and whether it came out again."""
-    words = [f"the claim is {claim['stands']}"] if "stands" in claim else []
-    if claim["verdict"] == "better" and claim["idea"]:
-        words.append(claim["idea"])
-    if claim["replication"]:
-        words.append("replicated" if claim["replication"]["inside"] else "not replicated")
-    return words
+    """What else is to be known in a few words: the ablation, the gates that failed, and by which edition it was made."""
+    notes = [ABLATION[claim["ablation"]]] if claim.get("ablation") else []
+    if failed := failed_gates(claim):
+        notes.append(f"gate{'s' * (len(failed) > 1)} failed: {', '.join(gate['gate'] for gate in failed)}")
+    if made := origin(claim):
+        notes.append(made)
+    return notes
+
+
+def origin(claim: Mapping[str, Any]) -> str:
+    """What made the runs, where that was an earlier edition of the rules; empty where it was this one."""
+    return f"runs made with {claim['made_with']}" if claim.get("edition") == EARLIER else ""
 
 
 def registration(claim: Mapping[str, Any]) -> str:
@@ -139,7 +172,7 @@ def unfinished(claim: Mapping[str, Any]) -> str:
 
 
 def runs_of(claim: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """All records of a claim: of its arms, and those of tuning, fresh seeds and the run made again."""
+    """All records of a claim: of its arms, those of tuning, and the run made again."""
     return [*(run for arm in claim["arms"].values() for run in arm["runs"]), *claim["tried"]]
 
 
@@ -162,7 +195,7 @@ def digits(effect: float) -> int:
 
 
 def difference(comparison: Mapping[str, Any], sign: float = 1.0) -> str:
-    """A mean difference with its 95 % interval, turned round where `sign` is -1.
+    """A mean difference with its 95 % interval, positive where the method is better; turned round where `sign` is -1.
 
     >>> difference({"mean": 0.05, "low": 0.01, "high": 0.09, "effect": 0.02}, -1)
     '-0.0500 (-0.0900 to -0.0100)'
@@ -170,16 +203,6 @@ def difference(comparison: Mapping[str, Any], sign: float = 1.0) -> str:
     low, high = sorted(sign * comparison[end] for end in ("low", "high"))
     mean, low_end, high_end = (signed(v, comparison["effect"]) for v in (sign * comparison["mean"], low, high))
     return f"{mean} ({low_end} to {high_end})"
-
-
-def better_by(comparison: Mapping[str, Any]) -> str:
-    """By how much one is better than the other, or worse, with the 95 % interval of that.
-
-    >>> better_by({"mean": -0.05, "low": -0.09, "high": 0.01, "effect": 0.02})
-    'worse by +0.0500 (-0.0100 to +0.0900)'
-    """
-    is_worse = comparison["mean"] < 0
-    return f"{'worse' if is_worse else 'better'} by {difference(comparison, -1.0 if is_worse else 1.0)}"
 
 
 def is_large(mean: float, effect: float) -> bool:

@@ -16,8 +16,8 @@ from typing import Any
 
 from guerdon.store.checksums import KEY, is_whole, sealed
 
-FORMAT = 1
-TABLES = ("curve", "looks")  # rows with the same keys, which are kept as columns
+FORMAT = 2
+TABLES = ("curve",)  # rows with the same keys, which are kept as columns
 Entry = tuple[str, str]  # a unit and its digest; of a file, the module with a colon and the digest of its bytes
 
 

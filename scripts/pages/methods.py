@@ -35,11 +35,10 @@ def method_pages() -> dict[str, str]:
     for name in listings():
         places[f"methods/{name}.md"] = method_page(find_recipe(name), every.get(name), list(every.values()))
     for name, proof in every.items():
-        around = f"[The recipe](../../methods/{proof['recipe']}.md) · [every verdict](all.md)\n"
+        around = f"[The recipe](../../methods/{proof['recipe']}.md) · [all evidence](all.md)\n"
         told = page(proof, stale.get(name, ""), others_of(proof, every.values()))
         places[f"{EVIDENCE}/{name}.md"] = f"{told}\n{around}"
-    calibration, batches = evidence.read_calibration(evidence.SHIPPED), evidence.read_register(evidence.SHIPPED)
-    places[f"{EVIDENCE}/all.md"] = index(every, calibration, stale, batches)
+    places[f"{EVIDENCE}/all.md"] = index(every, stale, evidence.read_register(evidence.SHIPPED))
     return places
 
 
@@ -70,15 +69,15 @@ def methods_index(every: dict[str, dict[str, Any]]) -> str:
         rows = []
         for name, entry in sorted(known.items()):
             if entry.family == family:
-                verdicts = "; ".join(badges(every[name], list(every.values()))) if name in every else ""
-                link = f"[{verdicts}](../{EVIDENCE}/{name}.md)" if verdicts else ""
+                words = "; ".join(badges(every[name], list(every.values()))) if name in every else ""
+                link = f"[{words}](../{EVIDENCE}/{name}.md)" if words else ""
                 rows.append([f"[{name}]({name}.md)", entry.about, linked(entry.paper), link])
-        lines += [f"## {family.capitalize()}", table(["recipe", "what it is", "paper", "verdict"], rows)]
+        lines += [f"## {family.capitalize()}", table(["recipe", "what it is", "paper", "evidence"], rows)]
     return "\n\n".join(lines) + "\n"
 
 
 def badges(proof: Mapping[str, Any], every: Sequence[Mapping[str, Any]]) -> list[str]:
-    """The verdicts of a recipe's claims, with all models that they were tried on."""
+    """The words of a recipe's claims, with all models that they were measured with."""
     return [badge(claim, others_of(proof, every)) for claim in proof["claims"]]
 
 
@@ -90,8 +89,8 @@ def method_page(entry: RecipeEntry, proof: Mapping[str, Any] | None, every: Sequ
     if entry.claims:
         parts += ["## Claims", "\n".join(f"- {claim.says}" for claim in entry.claims)]
     if proof:
-        verdicts = " and ".join(f"**{each}**" for each in badges(proof, every))
-        parts.append(f"{verdicts}: [arms, costs and every seed](../{EVIDENCE}/{entry.name}.md).")
+        words = " and ".join(f"**{each}**" for each in badges(proof, every))
+        parts.append(f"{words}: [arms, costs and every seed](../{EVIDENCE}/{entry.name}.md).")
     parts += [
         "## Knobs",
         knob_table(knobs),

@@ -62,7 +62,7 @@ def record(run: WantedRun, comes_to: float | dict[str, Any], *, on: str = "", st
         value = {**metrics, "pass@1": numbers.get("start", start)} if point == "start" else metrics
         low, high = value["pass@1"] - 0.01, value["pass@1"] + 0.01
         result = {"tasks": 2000, "tries": 1, "point": point, **value, "pass@1_low": low, "pass@1_high": high}
-        points.append({"spent": {"tokens": tokens, "read": 2 * tokens, "updates": tokens // 10}, "result": result})
+        points.append({"spent": {"tokens": tokens, "read": 2 * tokens, "updates": 3 * tokens}, "result": result})
     return {
         "key": run.key,
         "machine": on or machine(),
@@ -70,7 +70,9 @@ def record(run: WantedRun, comes_to: float | dict[str, Any], *, on: str = "", st
         "weights": numbers.get("weights", f"{run.arm.what} {run.seed}"),
         "spent": {**points[-1]["spent"], "seconds": 1.5},
         "points": points,
-        "asked": numbers.get("asked", {"odd": 10}),
+        "asked": {"odd": 10},
+        "cut": numbers.get("cut", 0.0),
+        **({"failure": numbers["failure"]} if "failure" in numbers else {}),
         "versions": {"guerdon": "0", "torch": "0", "device": "processor"},
         "at_a_time": 1,
         "created": "2026-11-16",

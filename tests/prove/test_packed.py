@@ -17,7 +17,6 @@ from guerdon.cli.output import Output
 from guerdon.cli.prove import _tell_missing
 from guerdon.core.errors import UserError
 from guerdon.core.manifest import Damaged
-from guerdon.loop.proof import proving
 from guerdon.loop.proof.known import Known
 from guerdon.loop.proof.proving import How
 from guerdon.store import evidence
@@ -33,7 +32,7 @@ RECORDS = "mine.jsonl.xz"
 
 
 def world(what: str, factor: float, seed: int) -> float:
-    return 0.6 + 0.1 * (what == "mine") + 0.003 * (seed % 8) / (1 + (what == "mine"))
+    return 0.6 - 0.1 * (factor != 1) + 0.1 * (what == "mine") + 0.003 * (seed % 8) / (1 + (what == "mine"))
 
 
 def written(folder: Path) -> Path:
@@ -101,7 +100,7 @@ def test_what_is_written_again_is_the_same_bytes(folder):
     files = [folder / evidence.VERDICTS, folder.parent.parent / "records" / RECORDS]
     before = [path.read_bytes() for path in files]
     marks = [path.stat().st_ino for path in files]
-    proving.settle_all(folder)
+    evidence.write(folder, evidence.read(folder, "mine"))
     assert [path.read_bytes() for path in files] == before
     assert files[1].stat().st_ino == marks[1], "an xz of another version would write other bytes of the same text"
     assert packed(folder).records == {RECORDS: hashlib.sha256(before[1]).hexdigest()}
@@ -147,13 +146,13 @@ def test_who_has_no_runs_is_told_where_they_are_and_still_sees_verdicts(folder, 
     assert f"to be put in {tmp_path / 'records'}; without it" in line and "\n" not in line
     with pytest.raises(UserError, match="told again, rehearsed or sampled, and no recorded run is spared"):
         evidence.read(folder, "mine")
-    assert evidence.verdict(folder, "mine")["claims"][0]["verdict"] == "better"
+    assert evidence.verdict(folder, "mine")["claims"][0]["word"] == "ahead"
     assert Known.read(tmp_path / "nowhere", folder).by_machine == {}
     monkeypatch.setattr(evidence, "SHIPPED", folder)
     monkeypatch.chdir(tmp_path / "package")
     capsys.readouterr()
     assert main(["show", recipes]) == 0
-    assert "evidence: better: by more than the effect that counts" in capsys.readouterr().out
+    assert "evidence: ahead: 8 seeds and 8 fresh ones" in capsys.readouterr().out
     assert main(["show", recipes, "--json"]) == 0
     told = json.loads(capsys.readouterr().out)["evidence"]
     assert told["without_runs"] == line and "runs" not in told["claims"][0]["arms"]["method"]
@@ -171,11 +170,11 @@ def test_runs_of_other_verdicts_and_damaged_files_are_refused(folder, plain):
         evidence.read(folder, "mine")
     path.write_bytes(whole)
     text = (folder / evidence.VERDICTS).read_text()
-    (folder / evidence.VERDICTS).write_text(text.replace('"verdict":"better"', '"verdict":"equal"', 1))
+    (folder / evidence.VERDICTS).write_text(text.replace('"word":"ahead"', '"word":"behind"', 1))
     with pytest.raises(Damaged, match=r"verdicts\.json was damaged, changed by hand or written by another"):
         evidence.verdicts(folder)
     other = brief(plain[1])
-    other["claims"][0]["verdict"] = "equal"
+    other["claims"][0]["word"] = "behind"
     (folder / evidence.VERDICTS).write_text(
         text_of_verdicts({"mine": other}, {RECORDS: hashlib.sha256(whole).hexdigest()})
     )
@@ -199,8 +198,13 @@ def test_the_package_ships_verdicts_and_no_runs():
     assert {each for each in shipped if each.startswith("evidence/")} == {
         f"evidence/{evidence.VERDICTS}",
         f"evidence/{evidence.REGISTER}",
+        f"evidence/{evidence.PILOTS}",
     }
-    assert sorted(path.name for path in evidence.SHIPPED.glob("*.json")) == [evidence.REGISTER, evidence.VERDICTS]
+    assert sorted(path.name for path in evidence.SHIPPED.glob("*.json")) == [
+        evidence.REGISTER,
+        evidence.PILOTS,
+        evidence.VERDICTS,
+    ]
     claims = sum(len(proof["claims"]) for proof in evidence.verdicts(evidence.SHIPPED).values())
     assert (evidence.SHIPPED / evidence.VERDICTS).stat().st_size < 8_000 * claims
     assert KEY in json.loads((evidence.SHIPPED / evidence.VERDICTS).read_text())

@@ -151,12 +151,14 @@ def alike(idea: int = 1) -> Study:
 '''
 
 
-def test_arms_that_are_equal_in_every_seed_have_no_verdict(tmp_path):
+def test_arms_that_are_equal_in_every_seed_fail_a_gate(tmp_path):
     (tmp_path / "alike.py").write_text(ALIKE)
     (proof,) = prove([str(tmp_path / "alike.py")], how(tmp_path), quiet)
     (claim,) = proof["claims"]
-    assert claim["verdict"] == "not testable here" and claim["stands"] == "open"
-    assert "method and baseline have equal results in each of 8 seeds: no verdict can be read off them" in claim["how"]
+    assert [gate["why"] for gate in claim["gates"] if not gate["open"]] == [
+        "method and baseline have equal results in each of 8 seeds"
+    ]
+    assert claim["word"] == "no difference" and len(claim["against"]["baseline"]["differences"]) == 8
     assert claim["needs"] == []
 
 

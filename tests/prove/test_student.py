@@ -18,6 +18,7 @@ from guerdon.loop.proof.register import registered
 from guerdon.loop.proof.student import given, longer
 from guerdon.models import lora
 from guerdon.store import evidence
+from guerdon.store.evidence_words import word as shown
 from guerdon.store.run import Run
 
 MINE = '''
@@ -92,7 +93,7 @@ def test_evidence_of_a_student_stands_beside_the_shipped_models(proof):
     assert arms["baseline"]["what"] == "grpo lr=4e-05" and arms["method"]["lr"] == 1e-4  # a default is a recipe's own
     keys = [{run["key"] for arm in p["claims"][0]["arms"].values() for run in arm["runs"]} for p in (ours, theirs)]
     assert len(keys[0]) == len(keys[1]) == 4 and keys[0].isdisjoint(keys[1])
-    word, other = ours["claims"][0]["verdict"], theirs["claims"][0]["verdict"]
+    word, other = shown(ours["claims"][0]), shown(theirs["claims"][0])
     page, beside, index = ((quick / f"{name}.md").read_text() for name in ("faster", "faster@tiny-1m", "README"))
     assert f"[faster@tiny-1m](faster@tiny-1m.md): **{other}, on tiny-1m**" in page
     assert f"[faster](faster.md): **{word}, on sprig-1.1**" in beside and "(faster@tiny-1m.svg)" in beside

@@ -21,32 +21,32 @@ from guerdon.store import evidence
 SWING = (0.01, -0.01, 0.02, -0.02, 0.005, -0.005, 0.015, -0.015)
 
 
-def tallied(is_terminal: bool) -> str:
+def tallied(runs: Path, is_terminal: bool) -> str:
     file = io.StringIO()
     console = Console(file=file, force_terminal=is_terminal, width=80, color_system=None)
-    with Tally(console) as tally:
+    with Tally(console, runs, ["prove"]) as tally:
         for done, total in ((0, 24), (1, 24), (24, 40), (40, 57), (57, 57)):
             tally(done, total, SimpleNamespace(name=f"run {done}") if done else None)  # type: ignore[arg-type]
     return file.getvalue()
 
 
-def test_a_total_that_grows_is_told_in_lines():
-    lines = tallied(is_terminal=False).splitlines()
+def test_a_total_that_grows_is_told_in_lines(tmp_path):
+    lines = tallied(tmp_path, is_terminal=False).splitlines()
     assert lines[0] == "24 runs to go" and len(lines) == 5
     assert lines[1].startswith("1 of 24 runs: run 1  ") and "more are wanted" not in lines[1]
     assert lines[2].startswith("24 of 40 runs: run 24") and lines[2].endswith("left (16 more are wanted)")
     assert lines[3].endswith("(17 more are wanted)") and lines[4] == "57 of 57 runs: run 57  0:00 left"
 
 
-def test_a_total_that_grows_on_a_terminal():
-    screen = tallied(is_terminal=True)
+def test_a_total_that_grows_on_a_terminal(tmp_path):
+    screen = tallied(tmp_path, is_terminal=True)
     assert "24 runs to go" in screen and "57 of 57 runs" in screen and "0:00 left" in screen
     assert "run 24" not in screen, "a bar, not a line for each run"
 
 
-def test_what_is_known_leaves_nothing_to_go():
+def test_what_is_known_leaves_nothing_to_go(tmp_path):
     file = io.StringIO()
-    with Tally(Console(file=file, width=80)) as tally:
+    with Tally(Console(file=file, width=80), tmp_path, ["prove"]) as tally:
         tally(0, 0, None)
     assert file.getvalue() == "all runs are known\n"
 
@@ -63,21 +63,37 @@ def told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     return tell
 
 
+def world_of(gain: float) -> Any:
+    return lambda what, at, seed: 0.6 - 0.1 * (at != 1) + (what == "mine") * (gain + SWING[seed % 8])
+
+
 def test_a_claim_in_a_few_lines(told):
-    """By hand: s = 0.01464, t of 7 degrees 2.3646, so the mean is within 2.3646 s / sqrt(8), fresh ones within 2.3646 s / 2."""
-    lines = told(claim_of(), lambda what, at, seed: 0.6 + (what == "mine") * (0.1 + SWING[seed % 8]))
-    assert lines == [
-        "better: by more than the effect that counts",
-        "the claim is supported; by its idea; replicated; not registered before it was run",
-        "better by +0.1000 (+0.0878 to +0.1122) over 8 seeds, where 0.02 counts; by signs alone p = 0.0078",
-        "fresh seeds: +0.1000, to be within +0.0827 and +0.1173",
+    """By hand: of the sixteen s = 0.01414, t of 15 degrees 2.1314, so the mean is within 2.1314 s / 4 = 0.0075; 0.2 are gained,
+    and (2.1314 + 0.8662) s / 4 = 0.0106 is detected."""
+    assert told(claim_of(), world_of(0.1)) == [
+        "ahead: 8 seeds and 8 fresh ones each find the method better",
+        "pass@1 +0.1000 (+0.0925 to +0.1075) over 8 + 8 fresh seeds, +50 % of what GRPO on the true reward gains;"
+        " detectable 0.0106",
+        "confirmed by ablation; not registered before it was run",
     ]
 
 
-def test_a_claim_that_cannot_be_tried_says_why(told):
-    lines = told(claim_of(), lambda what, at, seed: {"pass@1": 0.95, "start": 0.9})
-    assert lines[0].startswith("not testable here: the start solves 90.0 % of the exam, and 10 to 80 % is asked for")
-    assert lines[1] == "the claim is open; not registered before it was run"
+def test_differences_are_signed_and_one_word_is_about_the_claim(told):
+    lines = told(claim_of(), world_of(-0.1))
+    assert lines[0] == "behind: 8 seeds and 8 fresh ones each find the method worse: the claim is refuted"
+    assert lines[1].startswith("pass@1 -0.1000 (-0.1075 to -0.0925) over 8 + 8 fresh seeds, -50 % of what")
+
+
+def test_no_difference_says_beyond_what(told):
+    assert told(claim_of(), world_of(0.0))[0].startswith("no difference beyond 0.02: the 95 % interval lies within")
+
+
+def test_a_gate_that_failed_is_told_with_why(told):
+    lines = told(
+        claim_of(), lambda what, at, seed: 0.45 - 0.01 * (at != 1) + (what == "mine") * (0.1 + SWING[seed % 8])
+    )
+    assert lines[0].startswith("inconclusive: no fresh seeds were run")
+    assert "gate failed: gain (GRPO on the true reward gains +5.0 points (required: 12 or more))" in lines
 
 
 def test_a_cheaper_claim_tells_both_comparisons(told):
@@ -85,25 +101,18 @@ def test_a_cheaper_claim_tells_both_comparisons(told):
 
     def world(what: str, factor: float, seed: int) -> dict[str, float]:
         ours = what != "grpo"
-        return {"length": 8 - (2 + SWING[seed % 8]) * ours, "pass@1": 0.6 + (0.5 * SWING[seed % 8] - 0.1) * ours}
+        kept = 0.6 - 0.2 * (factor != 1) + (0.5 * SWING[seed % 8] - 0.1) * ours
+        return {"length": 8 - (2 + SWING[seed % 8]) * ours, "pass@1": kept}
 
     lines = told(claim, world)
-    assert lines[0] == "better: cheaper by more than the effect that counts"
-    assert lines[1].startswith("the claim is refuted; not by its idea; replicated")
-    assert lines[3] == "pass@1: worse by +0.1000 (+0.0939 to +0.1061), worse"
+    assert lines[0] == "behind: pass@1 is worse, on the first seeds and on fresh ones: the claim is refuted"
+    assert lines[1].startswith("length +2.0000 (+1.9925 to +2.0075)") and lines[2].startswith("pass@1 -0.1000 (-0.10")
 
 
-def test_what_is_left_to_run_and_what_the_batch_says(told):
-    lines = told(
-        claim_of(),
-        lambda what, at, seed: 0.6 + (what == "mine") * (0.1 + SWING[seed % 8]),
-        needs=["a"],
-        verdict="not known",
-        stands="open",
-        registered={"batch": 2, "date": "2026-11-16", "hash": "x"},
-    )
-    assert lines[0] == ("not known: alone it would be better, but it is no discovery among the claims of its batch")
-    assert lines[1] == "the claim is open; replicated; registered 2026-11-16, batch 2"
+def test_what_is_left_to_run_and_by_what_it_was_made(told):
+    registered = {"batch": 2, "date": "2026-11-16", "hash": "x"}
+    lines = told(claim_of(), world_of(0.1), needs=["a"], registered=registered, edition=2, made_with="0.2.0")
+    assert lines[2] == "confirmed by ablation; runs made with 0.2.0; registered 2026-11-16, batch 2"
     assert lines[-1] == "unfinished: 1 run is still wanted"
 
 
@@ -111,7 +120,7 @@ def test_the_lines_of_a_recipe(tmp_path, monkeypatch, capsys):
     how = How(out=tmp_path / "evidence", runs=tmp_path / "runs")
     name = write_recipes(tmp_path / "mine.py", claim_of())
     (proof,) = prove_planted(
-        monkeypatch, [name], how, lambda what, at, seed: 0.6 + (what == "mine") * 0.1 + (at == 3.0) * 0.05
+        monkeypatch, [name], how, lambda what, at, seed: 0.6 + (what == "mine") * 0.1 + (at == 3.0) * 0.05 - (at == 9.0)
     )
     _tell(Output(as_json=False), proof, how)
     lines = capsys.readouterr().out.splitlines()
@@ -119,24 +128,24 @@ def test_the_lines_of_a_recipe(tmp_path, monkeypatch, capsys):
     assert lines[-4:] == [
         "  method    0.7500  mine, learning rate 0.3 (default 0.1)",
         "  baseline  0.6500  grpo, learning rate 0.3 (default 0.1)",
-        "  ablation  0.6500  mine idea=0",
+        "  ablation  0.6500  mine idea=0, learning rate 0.3 (default 0.1)",
         f"  {tmp_path / 'evidence' / 'mine.md'}",
     ]
 
 
-def test_lists_show_verdicts_and_where_they_were_come_to(tmp_path, monkeypatch, capsys):
+def test_lists_show_words_and_the_model_they_were_measured_with(tmp_path, monkeypatch, capsys):
     how = How(out=tmp_path / "evidence", runs=tmp_path / "runs")
     name = write_recipes(tmp_path / "mine.py", claim_of())
-    (proof,) = prove_planted(monkeypatch, [name], how, lambda what, at, seed: 0.6 + (what == "mine") * 0.1)
+    (proof,) = prove_planted(monkeypatch, [name], how, world_of(0.1))
     proof["claims"][0]["claim"]["model"] = "sprig-1.1"
     evidence.write(how.folder, {**proof, "recipe": "dump"})
     (how.folder / "sec.json").write_text('{"format": 1}')
     monkeypatch.setattr(evidence, "SHIPPED", how.folder)
     assert main(["list", "recipes", "--json"]) == 0
     rows = {row["recipe"]: row for row in json.loads(capsys.readouterr().out)["recipes"]}
-    assert rows["dump"]["verdict"] == ["better, on sprig-1.1"] and rows["sec"]["verdict"] == []
+    assert rows["dump"]["evidence"] == ["ahead, on sprig-1.1"] and rows["sec"]["evidence"] == []
     monkeypatch.chdir(tmp_path)
     assert main(["show", "sec"]) == 0
     assert "evidence: none yet (guerdon prove sec)" in capsys.readouterr().out
     assert main(["show", "dump"]) == 0
-    assert "evidence: better, on sprig-1.1: by more than the effect that counts" in capsys.readouterr().out
+    assert "evidence: ahead, on sprig-1.1: 8 seeds and 8 fresh ones" in capsys.readouterr().out

@@ -14,9 +14,12 @@ from guerdon.core.learn import Learn
 from guerdon.core.part import fingerprint, knobs, walk
 from guerdon.core.recipe import Claim, Recipe, RecipeEntry, Study
 from guerdon.loop.api import set_length
-from guerdon.loop.build import Built, RunRequest, build, versions
+from guerdon.loop.build import Built, RunRequest, build, find_task, versions
 from guerdon.loop.catalog import entries_in, find_recipe, in_file
+from guerdon.loop.proof.failure_modes import MEASURES, failure_mode
+from guerdon.loop.proof.judges import judge_of
 from guerdon.loop.proof.records import is_about_accuracy
+from guerdon.loop.proof.setting_suite import NamedSetting
 from guerdon.loop.record import Options
 from guerdon.store.folder import RunFolder
 from guerdon.store.identity import tree_hash
@@ -24,6 +27,7 @@ from guerdon.store.identity import tree_hash
 METHOD, BASELINE, ABLATION, PLAIN = "method", "baseline", "ablation", "plain"
 GRPO = "grpo"  # what is plain: it stands beside every method that learns by reinforcement
 RATE = "lr"  # the knob of a learning rate
+SAME = 1e-6  # factors of a rate that differ by less are one, as their six digits are
 POLICY = "policy"
 START_SEED = 0  # of what arms begin with: one model, as one that was downloaded is
 
@@ -38,6 +42,8 @@ class Arm:
     budget: Budget | None
     options: Options
     starts: Mapping[str, Arm] = field(default_factory=dict)
+    judge: str = ""  # what it learns from, where that is not the truth: a judge of a setting
+    measure: str = ""  # of a failure mode, taken on every batch
 
     def begun(self, runs: Path) -> Arm:
         """The arm as it is run: it begins with what its starts left among the runs."""
@@ -60,8 +66,13 @@ class Arm:
         return name == POLICY or name in getattr(self.build().recipe, "models", ())
 
     def build(self) -> Built:
-        """The recipe, given its budget."""
-        built = build(self.request)
+        """The recipe, given its judge, its budget, and what is measured beside it."""
+        request = self.request
+        if self.judge:
+            request = replace(request, reward=judge_of(self.judge, find_task(request.task)))
+        built = build(request)
+        if self.measure and isinstance(built.recipe, Recipe):
+            _measure(built.recipe, self.measure)
         if self.budget is not None:
             set_length(built, None, unspent(self.budget))
         return built
@@ -94,19 +105,17 @@ class Arm:
         """What an evidence file says of it: its words, and what it was."""
         return {"what": self.what, "hash": self.hash}
 
-    def key(self, seed: int, noise: int | None = None) -> str:
+    def key(self, seed: int) -> str:
         """The same for all runs that are the same experiment, whatever code runs it: that is what a record's code says."""
-        if (seed, noise) not in self._keys:  # a trial asks for each many times
+        if seed not in self._keys:  # a trial asks for each many times
             before = [[name, start.key(START_SEED)] for name, start in sorted(self.starts.items())]
             spends = None if self.budget is None else knobs(self.budget)
-            apart = [] if noise is None else [["noise", noise]]
-            parts = [self.hash, spends, self.options.keeping, seed, *apart, *before]
-            self._keys[seed, noise] = fingerprint(parts)
-        return self._keys[seed, noise]
+            self._keys[seed] = fingerprint([self.hash, spends, self.options.keeping, seed, *before])
+        return self._keys[seed]
 
-    def folder(self, seed: int, noise: int | None = None) -> str:
+    def folder(self, seed: int) -> str:
         """What the folder of a run is called: by its key, and by the machine that its numbers come of."""
-        return f"{self.key(seed, noise)}-{machine()}"
+        return f"{self.key(seed)}-{machine()}"
 
     @functools.cached_property
     def rate(self) -> float | None:
@@ -117,7 +126,7 @@ class Arm:
 
     def at_rate(self, factor: float) -> Arm:
         """The same with a learning rate so many times as high."""
-        if factor == 1.0 or self.rate is None:
+        if self.rate is None or abs(factor - 1.0) < SAME:
             return self
         if factor not in self._at_rates:
             settings = {**self.request.settings, RATE: f"{self.rate * factor:.6g}"}
@@ -129,7 +138,7 @@ class Arm:
         return {}
 
     @functools.cached_property
-    def _keys(self) -> dict[tuple[int, int | None], str]:
+    def _keys(self) -> dict[int, str]:
         return {}
 
 
@@ -137,6 +146,13 @@ class Arm:
 def machine() -> str:
     """What the same experiment may come out otherwise on: the device and the library of its arithmetic."""
     return fingerprint([versions()[name] for name in ("torch", "device", "machine")])[:8]
+
+
+def _measure(recipe: Recipe, measure: str) -> None:
+    """Take a measure of every batch, when it has been scored."""
+    last = recipe.stages.scores[-1]
+    place = 1 + next(i for i, stage in enumerate(recipe.stages) if stage is last)
+    recipe.stages = [*recipe.stages[:place], failure_mode(measure), *recipe.stages[place:]]
 
 
 def unspent(budget: Budget) -> Budget:
@@ -171,6 +187,27 @@ def arms_of(recipe: str, claim: Claim, options: Options) -> dict[str, Arm]:
                 f"start prepares the model {model!r}, which no arm has: name one of the models of its recipes"
             )
     return {n: replace(a, starts={m: s for m, s in a.starts.items() if a.has(m)}) for n, a in arms.items()}
+
+
+def arms_in_setting(recipe: str, claim: Claim, setting: NamedSetting, options: Options) -> dict[str, Arm]:
+    """The method, the baseline and the ablation under the setting's judge, and GRPO on the truth. The failure mode is measured
+    in the baseline."""
+    file, name = in_file(recipe)
+    beside = entries_in(file) if file else {}
+    texts = {
+        METHOD: f"{name or next(iter(beside))} {claim.method}".strip(),
+        BASELINE: claim.baseline,
+        ABLATION: claim.ablation,
+    }
+    arms = {
+        role: replace(make_arm(text, claim, options, file, beside), judge=setting.judge)
+        for role, text in texts.items()
+        if text
+    }
+    if setting.failure.measure in MEASURES:
+        arms[BASELINE] = replace(arms[BASELINE], measure=setting.failure.measure)
+    arms[PLAIN] = replace(arms[BASELINE], judge="")
+    return arms
 
 
 def learns_by_grpo(arm: Arm) -> bool:

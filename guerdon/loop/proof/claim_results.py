@@ -1,15 +1,15 @@
-"""What a finished trial comes to, as evidence has it: comparisons, gates, costs, the verdict alone and beside its batch."""
+"""What an experiment comes to, as evidence has it: estimates, gates, rates, costs and, of a registered claim, its word."""
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from statistics import fmean
 from typing import Any
 
 from guerdon.exams.statistics import mean_and_spread, t_interval
 from guerdon.loop.proof.arms import ABLATION, BASELINE, METHOD, PLAIN, Arm
-from guerdon.loop.proof.discoveries import discoveries, settled
+from guerdon.loop.proof.estimate import Estimate, estimate
 from guerdon.loop.proof.known import Known
 from guerdon.loop.proof.records import (
     MEAN,
@@ -23,42 +23,81 @@ from guerdon.loop.proof.records import (
     with_points_read,
     without_outcomes,
 )
-from guerdon.loop.proof.replication import replicated
-from guerdon.loop.proof.testability import closed
-from guerdon.loop.proof.trial import AGAIN, FRESH, Trial, WantedRun
-from guerdon.loop.proof.tuning import FACTORS, TUNING_SEEDS
-from guerdon.loop.proof.verdict import Comparison, p_no_worse
+from guerdon.loop.proof.trial import AGAIN, Trial, WantedRun
+from guerdon.loop.proof.tuning import best
+from guerdon.loop.proof.verdict import Word, is_confirmed, word_of, word_of_cheaper
 
 EQUAL_BY = ("read", "updates")  # besides the budget's own unit
 
 
 def judged(trial: Trial, known: Known) -> dict[str, Any]:
-    """Everything that evidence says of a claim but for what its batch makes of it."""
-    claim, arms, seeds = trial.claim, trial.tuned(known), trial.seeds(known)
-    runs = {name: trial.records(known, arm, seeds) for name, arm in arms.items()}
+    """Everything that evidence says of a claim, or of a recipe in a setting."""
+    claim, arms = trial.claim, trial.tuned(known)
+    first, fresh = trial.complete(known)
+    runs = {name: trial.records(known, name, first if name == PLAIN else [*first, *fresh]) for name in arms}
     runs = {name: each for name, each in runs.items() if each}
-    comparison = trial.comparison(known)
-    gates = trial.gates(known)
-    word = "not testable here" if closed(gates) else comparison.alone
-    result = {
+    difference = trial.estimate(known, first, fresh)
+    kept = trial.against(known, BASELINE, first, fresh, claim.keeps) if claim.kind == "cheaper" else None
+    against = {BASELINE: difference} | {
+        name: trial.against(known, name, first, () if name == PLAIN else fresh)
+        for name in (ABLATION, PLAIN)
+        if name in runs and METHOD in runs
+    }
+    return {
+        "tier": trial.tier,
+        **({"setting": trial.setting.name} if trial.setting is not None else {}),
         "claim": claim.told(),
-        "gates": gates,
+        "gates": trial.gates(known),
         "rates": _rates(trial, known),
         "arms": {name: _arm(trial, arms[name], each) for name, each in runs.items()},
-        "against": {name: dataclasses.asdict(c) for name, c in _against(trial, known, comparison, runs).items()},
-        "noise": exam_noise(trial, runs, comparison),
+        "against": {name: dataclasses.asdict(each) for name, each in against.items()},
+        **decided(claim.kind, difference, kept, against.get(ABLATION), is_claim=trial.tier == "registered"),
+        **({"quality": dataclasses.asdict(kept)} if kept is not None else {}),
+        **_mechanism(trial, known, first, fresh),
+        "gain": trial.gain(known),
+        "spread": spread_ratio(runs.get(METHOD, ()), runs.get(BASELINE, ()), trial),
+        "noise": exam_noise(trial, runs, difference),
         "equally": _equally(trial, runs),
-        "idea": _idea(trial, known, runs) if word == "better" else "",
-        "replication": _replication(trial, known, comparison),
         "again": _again(trial, known, arms),
         "needs": [run.key for run in trial.wanted(known)],
-        "alone": word,
-        "p": _p(trial, known, comparison),
         "tried": _tried(trial, known),
     }
-    if claim.kind == "cheaper":
-        result["quality"] = dataclasses.asdict(trial.quality(known, seeds))
-    return result
+
+
+def decided(
+    kind: str, difference: Estimate, kept: Estimate | None, ablation: Estimate | None, *, is_claim: bool
+) -> dict[str, str]:
+    """The word of a registered claim, and whether its ablation confirms the mechanism; of a screening nothing."""
+    if not is_claim:
+        return {}
+    word: Word = word_of_cheaper(difference, kept) if kept is not None else word_of(difference, kind)
+    idea = ""
+    if word == "ahead":
+        idea = "no ablation" if ablation is None else _confirmed(ablation)
+    return {"word": word, "ablation": idea}
+
+
+def _confirmed(ablation: Estimate) -> str:
+    if is_confirmed(ablation, 1.0):
+        return "confirmed"
+    return "not confirmed" if ablation.halves[1] else "first seeds"
+
+
+def _mechanism(trial: Trial, known: Known, first: Sequence[int], fresh: Sequence[int]) -> dict[str, Any]:
+    """The method beside the baseline by its mechanism's own metric, where the claim names one."""
+    metric = trial.claim.mechanism
+    if not metric:
+        return {}
+    difference = trial.against(known, BASELINE, first, fresh, metric)
+    return {"mechanism": {"metric": metric, **dataclasses.asdict(difference)}}
+
+
+def spread_ratio(ours: Sequence[Record], theirs: Sequence[Record], trial: Trial) -> float | None:
+    """The standard deviation of the method's scores over seeds, in those of the baseline's; None where it has none."""
+    if len(ours) < 2 or len(theirs) < 2:
+        return None
+    mine, other = (mean_and_spread([score_of(r, trial.claim) for r in runs])[1] for runs in (ours, theirs))
+    return mine / other if other else None
 
 
 def _arm(trial: Trial, arm: Arm, records: Sequence[Record]) -> dict[str, Any]:
@@ -70,38 +109,27 @@ def _arm(trial: Trial, arm: Arm, records: Sequence[Record]) -> dict[str, Any]:
 
 def _rates(trial: Trial, known: Known) -> dict[str, Any]:
     """What each learning rate came to on the tuning seeds, and which was taken."""
-    metric, factors = trial.claim.keeps, trial.factors(known)
+    better = "higher" if trial.claim.keeps else trial.claim.better
     return {
         name: {
-            "default": arm.rate,
-            "factor": factors[name],
-            "scores": {f"{f:.3g}": fmean(trial.scores(known, arm.at_rate(f), TUNING_SEEDS, metric)) for f in FACTORS},
+            "default": trial.tunable[name].rate,
+            "factor": best(scores, better),
+            "scores": {f"{factor:.3g}": score for factor, score in sorted(scores.items())},
         }
-        for name, arm in trial.tunable.items()
+        for name, scores in trial.rates(known).items()
     }
 
 
-def _against(
-    trial: Trial, known: Known, comparison: Comparison, runs: Mapping[str, Sequence[Record]]
-) -> dict[str, Comparison]:
-    """The method beside every other arm, over the seeds that both have."""
-    every = {BASELINE: comparison}
-    for name in (ABLATION, PLAIN):
-        if name in runs and METHOD in runs:
-            every[name] = trial.against(known, name, [record["seed"] for record in runs[name]])
-    return every
-
-
-def exam_noise(trial: Trial, runs: Mapping[str, Sequence[Record]], comparison: Comparison) -> dict[str, float] | None:
+def exam_noise(trial: Trial, runs: Mapping[str, Sequence[Record]], difference: Estimate) -> dict[str, float] | None:
     """How much of the spread of paired differences is the exams': other problems and other tries would have given others."""
-    if METHOD not in runs or BASELINE not in runs or len(comparison.differences) < 2:
+    if METHOD not in runs or BASELINE not in runs or len(difference.differences) < 2:
         return None
     errors = [pair_error(ours, theirs, trial.claim) for ours, theirs in zip(runs[METHOD], runs[BASELINE], strict=True)]
     known = [error for error in errors if error is not None]
     if len(known) < len(errors):
         return None
     exam = fmean(error**2 for error in known)
-    paired = mean_and_spread(comparison.differences)[1] ** 2
+    paired = mean_and_spread(difference.differences)[1] ** 2
     return {"exam_sd": exam**0.5, "paired_sd": paired**0.5, "share": min(1.0, exam / paired) if paired else 1.0}
 
 
@@ -134,53 +162,22 @@ def _equally(trial: Trial, runs: Mapping[str, Sequence[Record]]) -> dict[str, An
     return outcomes
 
 
-def _idea(trial: Trial, known: Known, runs: Mapping[str, Sequence[Record]]) -> str:
-    """Whether a better method is better by its idea: the ablation is the method without it."""
-    if ABLATION not in trial.arms:
-        return "no ablation"
-    seeds = [record["seed"] for record in runs.get(ABLATION, ())]
-    if len(seeds) < len(trial.seeds(known)):
-        return "its ablation is still to be run"
-    word = trial.against(known, ABLATION, seeds).alone
-    return {"better": "by its idea", "not known": "whether by its idea is not known"}.get(word, "not by its idea")
-
-
-def _replication(trial: Trial, known: Known, comparison: Comparison) -> dict[str, Any] | None:
-    arms = [arm for name, arm in trial.tuned(known).items() if name not in (ABLATION, PLAIN)]
-    if any(len(trial.records(known, arm, FRESH)) < len(FRESH) for arm in arms):
-        return None
-    fresh = trial.comparison(known, FRESH)
-    return {**replicated(comparison.differences, fresh.differences), "differences": fresh.differences}
-
-
 def _again(trial: Trial, known: Known, arms: Mapping[str, Arm]) -> dict[str, Any] | None:
     """Whether a run that was made again from nothing came to the same weights."""
-    run = WantedRun(next(iter(arms.values())), 0, again=AGAIN)
-    once, twice = known.get(run.arm.key(0)), known.get(run.key)
-    if once is None or twice is None:
-        return None
-    return {"same": once["weights"] == twice["weights"]}
-
-
-def _p(trial: Trial, known: Known, comparison: Comparison) -> float:
-    """The p-value that its batch counts: of all that is said of a claim. Of what a cheaper method must keep that is *worse*, or
-    that it is at least as good."""
-    if trial.claim.kind != "cheaper":
-        return comparison.p
-    quality = trial.quality(known, trial.seeds(known))
-    return max(comparison.p, quality.p if quality.alone == "worse" else p_no_worse(quality))
+    once = WantedRun(next(iter(arms.values())), 0)
+    twice = WantedRun(once.arm, 0, AGAIN)
+    machine = known.together([once.key, twice.key])
+    records = [known.get(run.key, machine) for run in (once, twice)] if machine is not None else []
+    weights = [record["weights"] for record in records if record is not None]
+    return {"same": weights[0] == weights[1]} if weights else None
 
 
 def _tried(trial: Trial, known: Known) -> list[dict[str, Any]]:
-    """The other runs that were made: of tuning, of the replication, and those made again."""
-    arms = trial.tuned(known)
-    runs: Iterable[WantedRun] = [
-        *trial.tuning_runs(),
-        *(WantedRun(arm, seed) for arm in arms.values() for seed in FRESH),
-        WantedRun(next(iter(arms.values())), 0, again=AGAIN),
-    ]
+    """The other runs that were made: of tuning, and the one that was made again."""
+    runs = [run for name in trial.tunable for run in trial.tuning_runs(known, name)]
+    runs.append(WantedRun(next(iter(trial.tuned(known).values())), 0, AGAIN))
     by_key = {run.key: run for run in runs}
-    there = {key: known.get(key) for key in by_key}
+    there = {key: known.anywhere(key) for key in by_key}
     return [
         {**without_outcomes({**record, "points": record["points"][-2:]}), "seed": by_key[key].seed}
         for key, record in there.items()
@@ -188,15 +185,9 @@ def _tried(trial: Trial, known: Known) -> list[dict[str, Any]]:
     ]
 
 
-# --- beside the others --------------------------------------------------------------------------------------------
+# --- from evidence ------------------------------------------------------------------------------------------------
 
 
-def settle(claims: Sequence[dict[str, Any]], waiting: int = 0) -> None:
-    """Give every claim of a batch the verdict it has beside the others. `waiting` have no evidence yet."""
-    testable = [claim for claim in claims if claim["alone"] != "not testable here"]
-    others = [None] * (waiting + len(claims) - len(testable))
-    kept = discoveries([*(claim["p"] for claim in testable), *others])
-    for claim in claims:
-        claim["verdict"] = claim["alone"]
-    for claim, is_discovery in zip(testable, kept[: len(testable)], strict=True):
-        claim["verdict"] = settled(claim["alone"], is_discovery)
+def estimate_in(difference: Mapping[str, Any]) -> Estimate:
+    """An estimate as evidence has it, computed again from its differences."""
+    return estimate(difference["differences"], difference["effect"], difference["first"])

@@ -66,7 +66,6 @@ class RunJob:
     seed: int
     folder: Path
     key: str = ""
-    noise: int | None = None  # what tokens are drawn by, where that is not the seed
     at_a_time: int = 1  # how many run at once, which is what their seconds depend on
     keeps: bool = False  # its models, for others to begin with
     after: tuple[Path, ...] = ()  # folders of the runs that it begins with
@@ -96,7 +95,7 @@ class RunJob:
 
     @property
     def _kin(self) -> list[Any]:
-        return [self.arm.code, machine(), self.seed, self.noise]
+        return [self.arm.code, machine(), self.seed]
 
 
 def is_done(folder: Path, code: str = "") -> bool:
@@ -133,8 +132,7 @@ def _run_held(job: RunJob, folder: RunFolder) -> str:
         steps = 0 if isinstance(recipe, Study) else recipe.steps
         if not folder.exists():
             config = config_of(built, arm.request, job.seed, steps, options)
-            apart = {} if job.noise is None else {"noise": job.noise}
-            folder.create({**config, **apart, "at_a_time": job.at_a_time})
+            folder.create({**config, "at_a_time": job.at_a_time})
             notes += remember(config, here)
         if isinstance(recipe, Study):
             run_study(recipe, folder, options, job.seed, [ran.paced], notes, job.inner)

@@ -6,7 +6,6 @@ lost run folder costs nothing, and evidence that was made elsewhere is gone on w
 
 from __future__ import annotations
 
-import copy
 import functools
 import json
 from collections import Counter
@@ -28,7 +27,7 @@ CODE = "code"  # of a record: the name of the set of units that it executed
 
 
 class Known:
-    """Records by machine and key, as seen from one machine; new ones are written down at once. `codes` are the sets of units
+    """Records by machine and key; new ones are written down at once. `codes` are the sets of units
     that they name."""
 
     def __init__(self, ledger: Path, records: Iterable[Record] = (), codes: Mapping[str, Code] | None = None) -> None:
@@ -55,17 +54,6 @@ class Known:
         for record in records:
             self._take(record)
 
-    def on(self, machine: str) -> Known:
-        """The same as seen from another machine."""
-        view = copy.copy(self)
-        view.machine = machine
-        return view
-
-    @property
-    def views(self) -> list[Known]:
-        """From this machine, and from every other that something was run on."""
-        return [self, *(self.on(name) for name in sorted(self.by_machine) if name != self.machine)]
-
     def _take(self, record: Record) -> None:
         record = by_form(record)
         self.by_machine.setdefault(record["machine"], {})[record["key"]] = record
@@ -89,8 +77,22 @@ class Known:
         with self.ledger.open("a", encoding="utf-8") as file:
             file.write(json.dumps(sealed(dict(line))) + "\n")
 
-    def get(self, key: str) -> Record | None:
-        return self.by_machine.get(self.machine, {}).get(key)
+    def get(self, key: str, machine: str = "") -> Record | None:
+        """The record of a run on a machine; on this one, unless told."""
+        return self.by_machine.get(machine or self.machine, {}).get(key)
+
+    def anywhere(self, key: str) -> Record | None:
+        """The record of a run on any machine, this one before others."""
+        return next((record for name in self._machines if (record := self.get(key, name)) is not None), None)
+
+    def together(self, keys: Iterable[str]) -> str | None:
+        """A machine that knows all of some runs, this one before others; None where none does."""
+        wanted = [*keys]
+        return next((name for name in self._machines if all(self.get(key, name) is not None for key in wanted)), None)
+
+    @property
+    def _machines(self) -> list[str]:
+        return [self.machine, *sorted(name for name in self.by_machine if name != self.machine)]
 
     def code_of(self, records: Iterable[Record]) -> dict[str, Any]:
         """The code of some records, as evidence has it."""

@@ -7,26 +7,25 @@ import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any, Protocol
 
 from guerdon.core.errors import UserError
 from guerdon.core.recipe import EXAM, Claim, Recipe, RecipeEntry
 from guerdon.loop.catalog import find_recipe
-from guerdon.loop.proof.arms import POLICY, START_SEED, Arm, arms_of, changed, machine
-from guerdon.loop.proof.claim_results import judged, settle
+from guerdon.loop.proof.arms import POLICY, START_SEED, Arm, arms_in_setting, arms_of, changed, machine
+from guerdon.loop.proof.claim_results import judged
 from guerdon.loop.proof.jobs import RunJob, at_a_time, is_done, run_all
 from guerdon.loop.proof.known import Known
 from guerdon.loop.proof.records import record_of
-from guerdon.loop.proof.register import register, registered, size_of
+from guerdon.loop.proof.register import register, registered
+from guerdon.loop.proof.setting_suite import NamedSetting, setting_named
 from guerdon.loop.proof.student import given, name_of
-from guerdon.loop.proof.trial import QUICK, Rules, Trial, WantedRun, standing
-from guerdon.loop.proof.verdict import Comparison
+from guerdon.loop.proof.trial import QUICK, Rules, Trial, WantedRun
 from guerdon.loop.record import Options
 from guerdon.loop.what_ran import ran_in
 from guerdon.models.shipped_models import version
 from guerdon.store import evidence
-from guerdon.store.evidence_words import explain, file_name, runs_of
+from guerdon.store.evidence_words import file_name, runs_of
 from guerdon.store.packed_evidence import missing_records
 from guerdon.store.whole_files import absolute
 
@@ -56,6 +55,7 @@ class How:
     jobs: int = 0  # at a time; 0: as many as the machine takes
     quick: bool = False
     student: str = ""  # a model that takes the place of the shipped one
+    setting: str = ""  # of the suite, to screen recipes in
     changes: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     flags: tuple[str, ...] = ()  # as typed, for whoever wants to do it again
     tells: bool = False  # what is known, and runs nothing
@@ -69,12 +69,16 @@ class How:
         student = str(absolute(self.student)) if self.student and Path(self.student).exists() else self.student
         return dataclasses.replace(self, out=absolute(self.out), runs=absolute(self.runs), student=student)
 
-    def file_of(self, recipe: str) -> str:
+    def file_of(self, entry: RecipeEntry) -> str:
         """What the files of its evidence are called."""
-        return file_name(recipe, name_of(self.student) if self.student else "")
+        return file_name(entry.name, name_of(self.student) if self.student else "", self.screens(entry))
+
+    def screens(self, entry: RecipeEntry) -> bool:
+        """Whether a recipe is screened: where a setting is named, or it has no registered claim."""
+        return bool(self.setting) or not entry.claims
 
     def has_evidence(self, recipe: str) -> bool:
-        return evidence.has(self.folder, self.file_of(recipe))
+        return evidence.has(self.folder, self.file_of(find_recipe(recipe)))
 
     def options(self, claim: Claim) -> Options:
         """With exams as large as the claim says."""
@@ -101,20 +105,18 @@ def prove(names: Sequence[str], how: How, progress: Progress) -> list[dict[str, 
     """Evidence for each recipe, written to its folder. `progress` hears how many runs of how many are done, and which one was
     last."""
     how = how.from_here()
-    entries = {name: claiming(find_recipe(name)) for name in names}
+    entries = {name: find_recipe(name) for name in names}
     trials = {name: trials_of(name, entry, how) for name, entry in entries.items()}
     known = how.known
     try:
         every = [trial for each in trials.values() for trial in each]
-        unfinished = [] if how.tells else [trial for trial in every if trial.wanted(trial.seen(known))]
-        run_trials(unfinished, known, how, progress)
+        run_trials([] if how.tells else [trial for trial in every if trial.wanted(known)], known, how, progress)
     finally:  # a run that failed, or Ctrl-C, does not take the evidence of the other recipes away
-        done = [name for name in names if all(trial.is_told(trial.seen(known)) for trial in trials[name])]
-        new = {how.file_of(entries[n].name): _evidence(n, entries[n], trials[n], known, how) for n in done}
-        if new:
-            settle_all(how.folder, new)
+        done = [name for name in names if all(trial.is_told(known) for trial in trials[name])]
+        if done:
+            evidence.write(how.folder, *(_evidence(n, entries[n], trials[n], known, how) for n in done))
             evidence.write_index(how.folder)
-    told = [how.file_of(entry.name) for name, entry in entries.items() if name in done or not how.tells]
+    told = [how.file_of(entry) for name, entry in entries.items() if name in done or not how.tells]
     return [evidence.read(how.folder, name) for name in told]
 
 
@@ -126,12 +128,32 @@ def register_claims(names: Sequence[str], how: How) -> dict[str, Any] | None:
 
 
 def trials_of(name: str, entry: RecipeEntry, how: How) -> list[Trial]:
-    return [_trial(name, entry, claim, how) for claim in entry.claims]
+    """The registered claims of a recipe; or the recipe in each of its settings, or in the one that is asked for."""
+    if not how.screens(entry):
+        return [_trial(name, entry, claim, how) for claim in entry.claims]
+    if how.student:
+        raise UserError(f"{entry.name} is screened in settings with models of their own: leave --student out")
+    wanted = (how.setting,) if how.setting else entry.screened.settings
+    return [_screened(name, entry, setting_named(each), how) for each in wanted]
+
+
+def _screened(name: str, entry: RecipeEntry, setting: NamedSetting, how: How) -> Trial:
+    """A recipe in a setting: its own knobs and ablation, and everything else the setting's."""
+    screening = entry.screened
+    claim = setting.claim(
+        entry.about.split("\n\n")[0], method=screening.method, ablation=screening.ablation, knobs=screening.knobs
+    )
+    claim = changed(claim, **how.changes)
+    if how.quick:
+        claim = changed(claim, budget=claim.budget * QUICK_SHARE, start=_quick_starts(name, claim, how))
+    arms = arms_in_setting(name, claim, setting, how.options(claim))
+    return Trial(how.file_of(entry), claim, arms, how.rules, "screening", setting)
 
 
 def claiming(entry: RecipeEntry) -> RecipeEntry:
+    """A recipe with a claim to register."""
     if not entry.claims:
-        raise UserError(f"recipe {entry.name!r} claims nothing: give its @recipe a claim=Claim(...) to prove")
+        raise UserError(f"recipe {entry.name!r} claims nothing: give its @recipe a claim=Claim(...) to register")
     return entry
 
 
@@ -144,7 +166,7 @@ def _trial(name: str, entry: RecipeEntry, claim: Claim, how: How) -> Trial:
     arms = arms_of(name, claim, how.options(claim))
     if how.student:  # what is written down does not depend on where it lies
         claim = changed(claim, model=name_of(how.student))
-    return Trial(how.file_of(entry.name), claim, arms, how.rules)
+    return Trial(how.file_of(entry), claim, arms, how.rules)
 
 
 def _quick_starts(name: str, claim: Claim, how: How) -> str | dict[str, str]:
@@ -216,7 +238,7 @@ def _jobs(run: WantedRun, how: How) -> list[RunJob]:
     starts = list(run.arm.starts.values())
     before = [RunJob(start, START_SEED, how.runs / start.folder(START_SEED), keeps=True) for start in starts]
     after = tuple(job.folder for job in before)
-    mine = RunJob(run.arm, run.seed, how.runs / run.folder, run.key, run.noise, after=after, alone=bool(run.again))
+    mine = RunJob(run.arm, run.seed, how.runs / run.folder, run.key, after=after, alone=bool(run.again))
     return [*(job for job in before if not is_done(job.folder, job.arm.code)), mine]
 
 
@@ -226,21 +248,22 @@ def _jobs(run: WantedRun, how: How) -> list[RunJob]:
 def _evidence(name: str, entry: RecipeEntry, trials: Sequence[Trial], known: Known, how: How) -> dict[str, Any]:
     claims = []
     for trial in trials:
-        claim = judged(trial, trial.seen(known))
-        claims.append({**claim, "registered": registered(how.folder, trial), "verdict": claim["alone"]})
+        is_claim = trial.tier == "registered"
+        claims.append({**judged(trial, known), "registered": registered(how.folder, trial) if is_claim else None})
     return {
         "format": evidence.FORMAT,
         "recipe": entry.name,
         **({"student": name_of(how.student)} if how.student else {}),
+        **({"screened": True} if how.screens(entry) else {}),
         "family": entry.family,
         "paper": entry.paper,
         "about": entry.about.split("\n\n")[0],
         "quick": how.quick,
         "code": known.code_of(run for claim in claims for run in runs_of(claim)),
-        **_history(how, how.file_of(entry.name), claims),
+        **_history(how, how.file_of(entry), claims),
         "command": how.command(name),
         "claims": claims,
-        **setting(trials[0].claim.model, claims),
+        **model_and_versions(trials[0].claim.model, claims),
     }
 
 
@@ -256,7 +279,7 @@ def _history(how: How, name: str, claims: Sequence[Mapping[str, Any]]) -> dict[s
     return {"history": earlier["history"]} if "history" in earlier and known & own else {}
 
 
-def setting(model: str, claims: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+def model_and_versions(model: str, claims: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """What results depend on besides the recipe: the model, and the machine and versions that its last run was made with."""
     runs = [run for claim in claims for arm in claim["arms"].values() for run in arm["runs"]]
     last = max(runs, key=lambda run: str(run["created"]))
@@ -265,33 +288,3 @@ def setting(model: str, claims: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         "versions": {**last["versions"], "at_a_time": last["at_a_time"]},
         "created": last["created"],
     }
-
-
-def settle_all(folder: Path, new: Mapping[str, dict[str, Any]] = MappingProxyType({})) -> None:
-    """Give every claim in a folder, and of `new` proofs by their names, the verdict it has beside the others of its batch, and
-    write files and pages."""
-    files = {**evidence.read_all(folder, but=new), **new}
-    batches: dict[int, list[dict[str, Any]]] = {}
-    for proof in files.values():
-        for claim in proof["claims"]:
-            batch = (claim["registered"] or {}).get("batch", 0)
-            batches.setdefault(batch, []).append(claim)
-    for number, claims in batches.items():
-        waiting = size_of(folder, number) - len(claims) if number else 0
-        settle(claims, max(0, waiting))
-    for proof in files.values():
-        for claim in proof["claims"]:
-            tell(claim)
-    evidence.write(folder, *files.values())
-
-
-def tell(claim: dict[str, Any]) -> None:
-    """Whether the claim stands, and why, in words."""
-    words, comparisons = [claim["verdict"]], [Comparison(**claim["against"]["baseline"])]
-    if claim["claim"]["kind"] == "cheaper":
-        comparisons.append(Comparison(**claim["quality"]))
-        words.append(comparisons[1].alone)
-    claim["stands"] = (
-        "open" if words[0] == "not testable here" else standing(claim["claim"]["kind"], words, comparisons)
-    )
-    claim["how"] = explain(claim)

@@ -18,6 +18,7 @@ from guerdon.core.manifest import Damaged
 from guerdon.core.recipe import Claim
 from guerdon.exams.solved_problems import read
 from guerdon.exams.statistics import Z95, even_mean, t_interval
+from guerdon.loop.proof.failure_modes import MEASURED
 from guerdon.loop.record import LAST, LATE, START
 from guerdon.store.event_types import StepDone
 from guerdon.store.run import Run
@@ -25,6 +26,7 @@ from guerdon.store.summary import ASKED
 
 MEAN = "mean "
 ACCURACY = "pass@1"
+CUT = "cut"
 Record = Mapping[str, Any]
 
 
@@ -45,8 +47,20 @@ def record_of(folder: Path) -> dict[str, Any]:
         result = run.result or {}
         record |= {"result": _short(result), "spent": record["spent"] | result.get("spent", {})}
     else:
-        record["asked"] = _asked(run)
+        record |= {"asked": _asked(run), **_measured(run)}
     return record
+
+
+def _measured(run: Run) -> dict[str, Any]:
+    """Means over the steps: the share of answers that the token limit cut, and measures of failure modes."""
+    seen: dict[str, list[float]] = {}
+    for event in run.events(StepDone):
+        for name, value in event.metrics.items():
+            if name == CUT or name.startswith(MEASURED):
+                seen.setdefault(name, []).append(value)
+    means = {name: _short(fmean(values)) for name, values in seen.items()}
+    failure = {name.removeprefix(MEASURED): mean for name, mean in means.items() if name != CUT}
+    return {**({CUT: means[CUT]} if CUT in means else {}), **({"failure": failure} if failure else {})}
 
 
 def _asked(run: Run) -> dict[str, int]:

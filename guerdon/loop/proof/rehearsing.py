@@ -31,7 +31,7 @@ from guerdon.loop.catalog import find_recipe
 from guerdon.loop.proof.arms import ABLATION, BASELINE, METHOD, PLAIN, START_SEED, Arm
 from guerdon.loop.proof.jobs import few_threads, share_machine
 from guerdon.loop.proof.known import CODE, as_sets
-from guerdon.loop.proof.proving import How, claiming, trials_of
+from guerdon.loop.proof.proving import How, trials_of
 from guerdon.loop.proof.records import record_of
 from guerdon.loop.proof.remaking import differing
 from guerdon.loop.study import run_study
@@ -88,7 +88,7 @@ def arms_in(names: Iterable[str], how: How) -> dict[ArmPlace, Arm]:
     return {
         ArmPlace(name, number, role): arm
         for name in names
-        for number, trial in enumerate(trials_of(name, claiming(find_recipe(name)), how))
+        for number, trial in enumerate(trials_of(name, find_recipe(name), how))
         for role, arm in trial.arms.items()
     }
 
@@ -136,7 +136,7 @@ def refactored(names: Sequence[str], before: Path, how: How, heard: Callable[[st
     the same are of today's code from then on. `before` is a checkout of the package, or a folder with recipes of one's own as
     they were."""
     how, then_from = how.from_here(), _Place.of(before)
-    proofs = {name: evidence.read(how.folder, how.file_of(find_recipe(name).name)) for name in names}
+    proofs = {name: evidence.read(how.folder, how.file_of(find_recipe(name))) for name in names}
     aged = {name: proof for name, proof in proofs.items() if evidence.stale_units(proof)}
     outcomes = {name: Refactoring(name, "current") for name in names if name not in aged}
     for name, proof in aged.items():

@@ -14,7 +14,7 @@ from typing import Any
 from guerdon.loop.catalog import find_recipe
 from guerdon.loop.proof.arms import METHOD, Arm, machine
 from guerdon.loop.proof.known import Known, by_form
-from guerdon.loop.proof.proving import How, Progress, claiming, run_wanted, trials_of
+from guerdon.loop.proof.proving import How, Progress, run_wanted, trials_of
 from guerdon.loop.proof.records import Record, ends_of, with_points_read, without_outcomes
 from guerdon.loop.proof.trial import Trial, WantedRun
 from guerdon.store import evidence
@@ -49,8 +49,8 @@ class Remade:
 
 def sample(name: str, how: How, of_each: int = 0) -> list[Remade]:
     """The runs of a recipe's evidence to make again; `of_each` arm so many, where it is not the rule."""
-    entry = claiming(find_recipe(name))
-    proof = evidence.read(how.folder, how.file_of(entry.name))
+    entry = find_recipe(name)
+    proof = evidence.read(how.folder, how.file_of(entry))
     chosen = []
     for number, (trial, claim) in enumerate(zip(trials_of(name, entry, how), proof["claims"], strict=True)):
         for role, arm in _arms(trial, claim).items():
@@ -62,9 +62,10 @@ def sample(name: str, how: How, of_each: int = 0) -> list[Remade]:
 
 
 def _arms(trial: Trial, claim: Mapping[str, Any]) -> dict[str, Arm]:
-    """The arms that there are runs of, at the learning rates that were taken."""
-    arms = trial.at_rates({name: rates["factor"] for name, rates in claim["rates"].items()})
-    return {role: arm for role, arm in arms.items() if role in claim["arms"]}
+    """The arms that there are runs of, at the learning rates that they were run at."""
+    there = {role: arm for role, arm in trial.arms.items() if role in claim["arms"]}
+    rates = {role: claim["arms"][role]["lr"] for role in there}
+    return {role: arm.at_rate(rates[role] / arm.rate) if arm.rate else arm for role, arm in there.items()}
 
 
 def remake(names: Sequence[str], how: How, progress: Progress, of_each: int = 0) -> list[tuple[Remade, str]]:

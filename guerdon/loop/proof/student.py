@@ -17,7 +17,7 @@ from guerdon.core.errors import UserError
 from guerdon.core.recipe import Claim, RecipeEntry, Study
 from guerdon.loop.build import find_model, find_task
 from guerdon.loop.proof.arms import RATE, changed
-from guerdon.loop.proof.testability import has_solutions, solution_lengths
+from guerdon.loop.proof.claim_gates import has_solutions, solution_lengths
 from guerdon.models.language_model import lm
 
 ADAPTER = "lm.lora=16"

@@ -9,11 +9,11 @@ from typing import Any
 from guerdon.store import evidence
 from guerdon.store.evidence_words import (
     badge,
-    better_by,
     difference,
-    explain,
-    file_name,
+    gates_in_words,
     meaning,
+    measured,
+    name_of,
     others_of,
     outcome,
     plain,
@@ -27,7 +27,7 @@ SETTING = (
     "task", "levels", "model", "budget", "unit", "settings", "method", "metric", "better", "effect", "kind", "keeps", "bound",
     "along",
 )  # fmt: skip
-GAP = ("differences", "mean", "low", "high", "effect")
+GAP = ("differences", "first", "mean", "low", "high", "effect")
 _lock = threading.Lock()
 _read: dict[str, Any] = {}
 
@@ -54,7 +54,7 @@ def claims() -> list[dict[str, Any]]:
             "recipe": proof["recipe"],
             "family": proof["family"],
             "says": claim["claim"]["says"],
-            "verdict": claim["verdict"],
+            "word": claim.get("word", claim["tier"]),
             "badge": badge(claim, [] if proof.get("student") else others_of(proof, every.values())),
             "difference": difference(claim["against"]["baseline"]),
             "seeds": len(claim["against"]["baseline"]["differences"]),
@@ -84,31 +84,28 @@ def proof_of(name: str) -> dict[str, Any]:
         "command": proof["command"],
         "created": proof["created"],
         "versions": {**proof["versions"], "model": model["version"] or model["name"]},
-        "others": [file_name(other["recipe"], other.get("student", "")) for other in others_of(proof, every.values())],
+        "others": [name_of(other) for other in others_of(proof, every.values())],
         "claims": [_claim(claim) for claim in proof["claims"]],
     }  # fmt: skip
 
 
 def _claim(claim: Proof) -> dict[str, Any]:
     claimed, effect = claim["claim"], claim["claim"]["effect"]
-    against = {
-        name: {key: gap[key] for key in ("differences", "mean", "low", "high", "effect")}
-        for name, gap in claim["against"].items()
-    }
+    against = {name: {key: gap[key] for key in GAP} for name, gap in claim["against"].items()}
     return {
         "says": claimed["says"],
-        "verdict": claim["verdict"],
+        "word": claim.get("word", claim["tier"]),
         "badge": badge(claim),
         "meaning": meaning(claim),
-        "outcome": outcome(claim),
-        "registration": registration(claim),
+        "outcome": [note for note in outcome(claim) if not note.startswith("gate")],
+        "registration": registration(claim) if claim["tier"] == "registered" else "",
         "unfinished": unfinished(claim),
-        "how": explain(claim),
+        "measured": measured(claim),
+        "failed": gates_in_words(claim),
         "setting": {key: claimed[key] for key in SETTING if claimed.get(key)},
         "arms": [_arm(name, arm, effect) for name, arm in claim["arms"].items()],
         "against": [{"name": name, **gap, "words": difference(gap)} for name, gap in against.items()],
-        "quality": claim.get("quality") and {"keeps": claimed["keeps"], "words": better_by(claim["quality"])},
-        "fresh": claim["replication"],
+        "quality": claim.get("quality") and {"keeps": claimed["keeps"], "words": difference(claim["quality"])},
         "gates": claim["gates"],
         "noise": claim["noise"],
     }  # fmt: skip

@@ -10,7 +10,7 @@ import { number, plural } from "/page/numbers.js";
 import { lineKey } from "/page/runs/curve_parts.js";
 import { capital, minus } from "/page/runs/run_words.js";
 
-const TONES = { better: "good", worse: "bad", equal: "", "not known": "wait", "not testable here": "" };
+const TONES = { ahead: "good", behind: "bad", "no difference": "", inconclusive: "wait", screening: "" };
 const HUES = { method: 0, baseline: 1, ablation: 7, plain: 2 };
 const WORDS = {
   task: "task",
@@ -39,7 +39,7 @@ async function list(place, around) {
   if (!around.here()) return;
   const wish = {
     family: around.query.get("family") ?? "",
-    verdict: around.query.get("verdict") ?? "",
+    word: around.query.get("word") ?? "",
     stale: around.query.get("stale") ?? "",
   };
   const body = h("tbody", {}),
@@ -72,7 +72,7 @@ async function list(place, around) {
     h(
       "p.lead",
       {},
-      "What came of the claims of recipes: each against its baseline at an equal budget, over paired seeds, by a rule that was fixed before anything was run. Verdicts stand as they came out.",
+      "What came of the claims of recipes: each against its baseline at an equal budget, over paired seeds, by a rule that was fixed before anything was run. Differences are positive where the method is better.",
     ),
     h(
       "div.toolbar",
@@ -82,8 +82,8 @@ async function list(place, around) {
         counted((each) => each.family),
       ),
       select(
-        "verdict",
-        counted((each) => each.verdict),
+        "word",
+        counted((each) => each.word),
       ),
       select(
         "stale",
@@ -103,8 +103,8 @@ async function list(place, around) {
           h(
             "tr",
             {},
-            ["recipe", "claim", "verdict", "better by (95 %)", "seeds", "family", ""].map((words) =>
-              h(["better by (95 %)", "seeds"].includes(words) ? "th.num" : "th", { scope: "col" }, words),
+            ["recipe", "claim", "word", "difference (95 %)", "seeds", "family", ""].map((words) =>
+              h(["difference (95 %)", "seeds"].includes(words) ? "th.num" : "th", { scope: "col" }, words),
             ),
           ),
         ),
@@ -118,7 +118,7 @@ async function list(place, around) {
     const fit = claims.filter(
       (each) =>
         (!wish.family || each.family === wish.family) &&
-        (!wish.verdict || each.verdict === wish.verdict) &&
+        (!wish.word || each.word === wish.word) &&
         (!wish.stale || (each.stale ? "stale" : "of today's code") === wish.stale),
     );
     const elements = fit.map((each) =>
@@ -127,7 +127,7 @@ async function list(place, around) {
         { data: { href: `/evidence/${encodeURIComponent(each.name)}` } },
         h("td", {}, h("a", { href: `/evidence/${encodeURIComponent(each.name)}` }, each.name)),
         h("td.claim", {}, each.says),
-        h("td", {}, h("span.chip", { class: TONES[each.verdict] ?? "" }, each.badge)),
+        h("td", {}, h("span.chip", { class: TONES[each.word] ?? "" }, each.badge)),
         h("td.num", {}, minus(each.difference)),
         h("td.num", {}, each.seeds),
         h("td", {}, each.family),
@@ -171,7 +171,7 @@ async function one(place, around) {
     h("h1", {}, proof.name),
     h("p", {}, proof.about, " ", paper),
     proof.quick ? h("p.bad", {}, "A quick look, with few seeds and a tenth of the budget: not evidence.") : null,
-    proof.stale ? h("p.wait", {}, `Stale: ${proof.stale}. The command below makes it anew.`) : null,
+    proof.stale ? h("p.wait", {}, `Stale: ${proof.stale}. The command below runs it again.`) : null,
     proof.others.length
       ? h(
           "p",
@@ -228,15 +228,16 @@ function claim(said) {
   const columns = [first, ...others].map((gap) => ({
     name: gap.name === "baseline" && ["slope", "bound"].includes(setting.kind) ? "seeds" : gap.name,
     hue: HUES[gap.name] ?? 0,
-    dots: gap.differences,
+    dots: gap.differences.slice(0, gap.first),
     mean: gap.mean,
     low: gap.low,
     high: gap.high,
   }));
-  if (said.fresh) columns.splice(1, 0, { name: "fresh seeds", hue: 1, dots: said.fresh.differences, hollow: true });
+  if (first && first.differences.length > first.first)
+    columns.splice(1, 0, { name: "fresh seeds", hue: 1, dots: first.differences.slice(first.first), hollow: true });
   const gaps = first
     ? dotChart({
-        label: "Better than the others by",
+        label: "Method less the others",
         columns,
         effect: first.effect,
         height: 230,
@@ -261,13 +262,14 @@ function claim(said) {
     h(
       "p",
       {},
-      h("span.chip.verdict", { class: TONES[said.verdict] ?? "" }, said.badge),
+      h("span.chip.verdict", { class: TONES[said.word] ?? "" }, said.badge),
       ` ${capital(said.meaning)}. `,
       said.outcome.length ? `${capital(said.outcome.join("; "))}. ` : "",
-      h("span.quiet", {}, `${capital(said.registration)}.`),
+      said.registration ? h("span.quiet", {}, `${capital(said.registration)}.`) : "",
     ),
     said.unfinished ? h("p.wait", {}, `${capital(said.unfinished)}. What stands here may change.`) : null,
-    said.how ? h("p", {}, capital(minus(said.how))) : null,
+    h("p", {}, `${capital(minus(said.measured))}.`),
+    said.failed ? h("p.wait", {}, `${capital(said.failed)}.`) : null,
     h(
       "div.claim-charts",
       {},
@@ -297,7 +299,7 @@ function claim(said) {
           h(
             "tr",
             {},
-            ["arm", "recipe", "seeds", "score", "learning rate", "better by (95 %)"].map((words, n) =>
+            ["arm", "recipe", "seeds", "score", "learning rate", "method less it (95 %)"].map((words, n) =>
               h(n > 1 ? "th.num" : "th", { scope: "col" }, words),
             ),
           ),
@@ -342,7 +344,7 @@ function claim(said) {
             "ul",
             {},
             said.gates.map((gate) =>
-              h("li", {}, h("b", {}, gate.gate), `, ${gate.open ? "open" : "closed"}: ${gate.why}`),
+              h("li", {}, h("b", {}, gate.gate), ` ${gate.open ? "passed" : "failed"}: ${gate.why}`),
             ),
           ),
         )
