@@ -68,7 +68,7 @@ def test_a_world_is_told_by_what_each_seed_gained_over_its_own_start():
     cells = [cell.strip() for cell in row.strip("|").split("|")]
     # 0.25 +- 12.71 * 0.0707 / sqrt(2); of the 40 points between 35 and 75 it gained 25
     assert cells[:5] == ["dice", "`hunt:3`", "100, 90 different", "35.0", "60.0 (60.0 to 60.0)"]
-    assert cells[5:] == ["+25.0 (-38.5 to +88.5)", "not known", "75.0", "62 %", "10 to 20", "20"]
+    assert cells[5:] == ["+25.0 (-38.5 to +88.5)", "75.0", "62 %", "10 to 20", "20"]
 
 
 def test_only_runs_of_one_code_one_machine_and_this_setting_are_told():

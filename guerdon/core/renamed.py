@@ -47,6 +47,7 @@ MOVED = {  # a module: those that it was before, or that went into it
     " audits.distances.reward_distances audits.distances.sampled_rewards",
     "audits.distances.shaping": "audits.distances.paid_paths",
     "audits.scores.scoring": "audits.scores.scores_audit",
+    "core.statistics": "exams.statistics",
     "core.step_reductions": "core.along",
     "credit.baselines": "credit.batch_relative",
     "credit.group_relative": "credit.groups",

@@ -17,8 +17,8 @@ from statistics import fmean
 from typing import Any
 
 from guerdon.core.recipe import Claim, Recipe
+from guerdon.core.statistics import t_interval
 from guerdon.core.task import kinds_of
-from guerdon.exams.statistics import t_interval
 from guerdon.loop.proof.arms import ABLATION, BASELINE, METHOD, PLAIN, Arm
 from guerdon.loop.proof.records import Record, score_of
 from guerdon.loop.proof.tuning import best, is_inside

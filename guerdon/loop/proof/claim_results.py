@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from statistics import fmean
 from typing import Any
 
-from guerdon.exams.statistics import mean_and_spread, t_interval
+from guerdon.core.statistics import mean_and_spread, t_interval
 from guerdon.loop.proof.arms import ABLATION, BASELINE, METHOD, PLAIN, Arm
 from guerdon.loop.proof.estimate import Estimate, estimate
 from guerdon.loop.proof.known import Known

@@ -10,7 +10,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from guerdon.exams.statistics import mean_and_spread, t_above, t_quantile
+from guerdon.core.statistics import mean_and_spread, t_above, t_quantile
 
 LEVEL, POWER = 0.05, 0.80
 ROUNDING = 1e-9  # of the smallest effect that counts: differences that spread by less are all the same

@@ -16,8 +16,8 @@ from typing import Any
 from guerdon.core.errors import UserError, unknown
 from guerdon.core.manifest import Damaged
 from guerdon.core.recipe import Claim
+from guerdon.core.statistics import Z95, even_mean, t_interval
 from guerdon.exams.solved_problems import read
-from guerdon.exams.statistics import Z95, even_mean, t_interval
 from guerdon.loop.proof.failure_modes import MEASURED
 from guerdon.loop.record import LAST, LATE, START
 from guerdon.store.event_types import StepDone
