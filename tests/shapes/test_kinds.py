@@ -12,9 +12,11 @@ import pytest
 import torch
 from killing import Killed
 from scheduling import little_and_much, mostly_slow
+from tolerances import assert_rounded
 
 import guerdon as gd
 from guerdon.core.pack import pack
+from guerdon.core.user_file import load_file
 
 HERE = Path(__file__).parent
 KINDS = ["verifying", "tools", "playing", "cotrained", "listwise", "denoising", "cartpole", "corners"]
@@ -91,9 +93,12 @@ def test_a_reward_model_that_learns_has_its_own_exam(tmp_path):
 
 @pytest.mark.slow
 def test_a_group_stays_together_in_micro_batches(tmp_path):
-    runs = [learn("listwise", tmp_path / str(micro), micro=micro, steps=4) for micro in (0, 8)]
+    module, runs = load_file(f"{HERE / 'listwise'}.py", "recipe"), []
+    for micro in (0, 8):  # plain descent: Adam divides by gradients that are nothing but rounding
+        recipe = module.groups(micro=micro, steps=4).but(**{"learn.opt": gd.sgd(lr=0.5)})
+        runs.append(gd.train(recipe, out=tmp_path / str(micro), options=gd.Options(eval_tasks=0), seed=1))
     for a, b in zip(*(run.model().weights.parameters() for run in runs), strict=True):
-        torch.testing.assert_close(a, b, rtol=1e-5, atol=1e-6)
+        assert_rounded(a, b, terms=4 * 4 * 16)  # of each step the tries of each task
     run = learn("listwise", tmp_path / "whole")
     assert run.evaluations[-1]["pass@1"] > run.evaluations[0]["pass@1"] + 0.5
 
