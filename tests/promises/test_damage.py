@@ -87,6 +87,9 @@ def flip(path: Path, word: bytes = b"", after: int = 0) -> None:
     path.write_bytes(flipped(data, data.rindex(word) + after if word else len(data) // 2))
 
 
+PACKED = Path(gd.__file__).parent / "evidence" / "verdicts.json"
+
+
 # --- events -------------------------------------------------------------------------------------------------------
 
 
@@ -417,12 +420,14 @@ def test_no_verdict_from_a_damaged_ledger(tmp_path: Path, tried: Tried) -> None:
 
 
 def test_damaged_evidence_is_not_read(tmp_path: Path) -> None:
-    """A digit of an evidence file changed."""
-    evidence.write_calibration(tmp_path, {"format": evidence.FORMAT, "wrong": 0.025})
-    assert evidence.read_calibration(tmp_path) == {"format": evidence.FORMAT, "wrong": 0.025}
-    flip(tmp_path / "calibration.json", b"0.025", 4)
-    with pytest.raises(Damaged, match=r"calibration\.json does not match its checksum"):
-        evidence.read_calibration(tmp_path)
+    """A digit of the packed verdicts changed."""
+    shutil.copy(PACKED, tmp_path)
+    assert evidence.verdicts(tmp_path) == evidence.verdicts(PACKED.parent) != {}
+    data = (tmp_path / PACKED.name).read_bytes()
+    at = next(i for i in range(len(data) // 2, len(data)) if data[i : i + 1].isdigit())
+    (tmp_path / PACKED.name).write_bytes(flipped(data, at))
+    with pytest.raises(UserError, match=r"verdicts\.json was damaged"):
+        evidence.verdicts(tmp_path)
 
 
 def test_what_a_study_remembers(tmp_path: Path, tried: Tried) -> None:
