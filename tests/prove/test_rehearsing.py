@@ -135,7 +135,7 @@ def test_evidence_stays_stale_where_one_number_differs(folder, cli, monkeypatch)
     said = cli("prove", "thrice.py", "--rehearse", "before")
     refused(said, "1 of 1 proofs stay stale: thrice.py", code=1)
     assert said.out.strip() == (
-        "thrice.py: stays stale: method of claim 1 comes to other results: weights ab then, cd now"
+        "thrice.py: stays stale: method of claim 1 has different results: weights ab then, cd now"
     )
     assert Path("evidence/thrice.json").read_bytes() == before
 
@@ -179,7 +179,7 @@ def test_real_rehearsals_tell_a_refactoring_from_a_change(folder, cli):
     shutil.copy("thrice.py", "before")
     edit('{"learn.epochs": epochs}', '{"learn.epochs": epochs + 1}')
     said = cli("prove", "thrice.py", "--rehearse", "before")
-    assert said.code == 1 and "method of claim 1 comes to other results: weights" in said.out
+    assert said.code == 1 and "method of claim 1 has different results: weights" in said.out
 
 
 # --- the table of changes -------------------------------------------------------------------------------------------
