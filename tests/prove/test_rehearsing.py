@@ -168,8 +168,8 @@ def test_other_code_than_it_was_made_with_is_no_before(folder, cli):
     said = cli("prove", "thrice.py", "--rehearse", "before")
     assert said.code == 1 and "stays stale: it was not made with the code in before: thrice.py thrice" in said.out
     refused(cli("prove", "thrice.py", "--rehearse", "evidence"), "holds no code: make it with git worktree add")
-    refused(cli("prove", "thrice.py", "--rehearse", "before", "--quick"), "a quick look is none")
-    refused(cli("prove", "thrice.py", "--rehearse", "before", "--tell"), "--tell and --rehearse are two things to do")
+    refused(cli("prove", "thrice.py", "--rehearse", "before", "--quick"), "a --quick run is not evidence")
+    refused(cli("prove", "thrice.py", "--rehearse", "before", "--tell"), "--tell and --rehearse cannot be combined")
 
 
 @pytest.mark.slow
