@@ -34,7 +34,9 @@ if TYPE_CHECKING:
 Student = Annotated[
     str | None,
     typer.Option(
-        "--student", metavar="DIR|FILE", help="A model in place of the shipped one; first trained on worked solutions with a LoRA adapter."
+        "--student",
+        metavar="DIR|FILE",
+        help="A model in place of the shipped one; first trained on worked solutions with a LoRA adapter.",
     ),
 ]
 Sample = Annotated[
@@ -55,12 +57,14 @@ Setting = Annotated[
     str | None,
     typer.Option("--setting", metavar="S", help="Screen in a setting of the suite (guerdon list settings)."),
 ]
-Detach = Annotated[
-    bool, typer.Option("--detach", help="Run in the background, in its own session; see --status.")
-]
+Detach = Annotated[bool, typer.Option("--detach", help="Run in the background, in its own session; see --status.")]
 Status = Annotated[bool, typer.Option("--status", help="Show the progress of the proofs in --runs DIR; run nothing.")]
 Pilot = Annotated[
-    bool, typer.Option("--pilot", help="NAMEs are settings: run their baselines and measure start, gain, failure mode and learning rates.")
+    bool,
+    typer.Option(
+        "--pilot",
+        help="NAMEs are settings: run their baselines and measure start, gain, failure mode and learning rates.",
+    ),
 ]
 
 
