@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Tally:
-    """Tells how many runs are done: a bar on a terminal, a line for each run elsewhere, and a file that --status reads."""
+    """Shows how many runs are done: a bar on a terminal, a line for each run elsewhere, and a file that --status reads."""
 
     def __init__(self, console: Console, runs: Path, words: list[str]) -> None:
         from guerdon.loop.proof.detached import ProofProgress
@@ -41,14 +41,14 @@ class Tally:
         self.live.__exit__(*raised)
 
     def __call__(self, done: int, total: int, last: RunJob | None) -> None:
-        """What is wanted may grow on the way: the time that is left is that of the runs that are wanted by now."""
+        """The number of runs may grow; the time left is that of the runs required so far."""
         if last is None:
             self.began = time.monotonic()
             self.console.print(_runs_to_go(total), soft_wrap=True)
             left = ""
         else:
             left = f"{clock((time.monotonic() - self.began) / done * (total - done))} left"
-            more = f" ({total - self.total} more are wanted)" if total > self.total else ""
+            more = f" ({total - self.total} runs added)" if total > self.total else ""
             if not self.console.is_terminal:
                 self.console.print(f"{done} of {total} runs: {last.name}  {left}{more}", soft_wrap=True)
         self.total = total
@@ -57,4 +57,4 @@ class Tally:
 
 
 def _runs_to_go(number: int) -> str:
-    return "all runs are known" if not number else "1 run to go" if number == 1 else f"{number} runs to go"
+    return "all runs are stored already" if not number else "1 run to go" if number == 1 else f"{number} runs to go"

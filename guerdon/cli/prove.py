@@ -1,4 +1,4 @@
-"""`guerdon prove`: hold recipes to their claims, and write down what came out."""
+"""`guerdon prove`: screen recipes, run registered claims, and write evidence."""
 
 from __future__ import annotations
 
@@ -34,19 +34,21 @@ if TYPE_CHECKING:
 Student = Annotated[
     str | None,
     typer.Option(
-        "--student", metavar="DIR|FILE", help="A model in place of the shipped one: taught first, by a LoRA adapter."
+        "--student",
+        metavar="DIR|FILE",
+        help="A model in place of the shipped one; first trained on worked solutions with a LoRA adapter.",
     ),
 ]
 Sample = Annotated[
     bool,
-    typer.Option("--sample", help="Make some recorded runs again from nothing, and compare them with their records."),
+    typer.Option("--sample", help="Rerun some recorded runs completely, and compare them with their records."),
 ]
 Rehearse = Annotated[
     str | None,
     typer.Option(
         "--rehearse",
         metavar="BEFORE",
-        help="Stale evidence: run two steps of each arm with the checkout BEFORE and with today's code, and keep it if equal.",
+        help="Stale evidence: run two steps of each arm with the code in BEFORE and with today's; keep the evidence if equal.",
     ),
 ]
 
@@ -55,12 +57,14 @@ Setting = Annotated[
     str | None,
     typer.Option("--setting", metavar="S", help="Screen in a setting of the suite (guerdon list settings)."),
 ]
-Detach = Annotated[
-    bool, typer.Option("--detach", help="Run in the background, in a session of its own; ask with --status.")
-]
-Status = Annotated[bool, typer.Option("--status", help="Say how far the proofs in --runs DIR are, and run nothing.")]
+Detach = Annotated[bool, typer.Option("--detach", help="Run in the background, in its own session; see --status.")]
+Status = Annotated[bool, typer.Option("--status", help="Show the progress of the proofs in --runs DIR; run nothing.")]
 Pilot = Annotated[
-    bool, typer.Option("--pilot", help="NAMEs are settings: measure their start, gain, failure mode and rates.")
+    bool,
+    typer.Option(
+        "--pilot",
+        help="NAMEs are settings: run their baselines and measure start, gain, failure mode and learning rates.",
+    ),
 ]
 
 
@@ -68,13 +72,13 @@ Pilot = Annotated[
 def prove(
     names: Annotated[list[str] | None, typer.Argument(metavar="[NAME|FILE]...", help="Recipes or files.")] = None,
     family: Annotated[str | None, typer.Option("--family", metavar="F", help="All recipes of a family.")] = None,
-    every: Annotated[bool, typer.Option("--all", help="All recipes that claim something.")] = False,
+    every: Annotated[bool, typer.Option("--all", help="All recipes with a registered claim.")] = False,
     register: Annotated[
-        bool, typer.Option("--register", help="Only date and hash the claims, in DIR/register.json.")
+        bool, typer.Option("--register", help="Date and hash the claims in DIR/register.json; run nothing.")
     ] = False,
     calibrate: Annotated[
         bool,
-        typer.Option("--calibrate", help="Simulate proofs: how often is a word wrong, an effect found, a gate closed?"),
+        typer.Option("--calibrate", help="Simulate proofs: how often is a word wrong, an effect found, a gate failed?"),
     ] = False,
     tell: Annotated[bool, typer.Option("--tell", help="Run nothing: rebuild evidence from stored runs.")] = False,
     sample: Sample = False,
@@ -84,7 +88,7 @@ def prove(
     detach: Detach = False,
     status: Status = False,
     quick: Annotated[
-        bool, typer.Option("--quick", help="A look in minutes: 2 seeds, a tenth of the budget; never evidence.")
+        bool, typer.Option("--quick", help="2 seeds and a tenth of the budget, in minutes; the result is not evidence.")
     ] = False,
     task: Task = None,
     rows: Any = None,
@@ -92,20 +96,20 @@ def prove(
     student: Student = None,
     budget: Annotated[
         str | None,
-        typer.Option("--budget", metavar="N[:UNIT]", help="What each run may spend.  [default: the claim's]"),
+        typer.Option("--budget", metavar="N[:UNIT]", help="Budget of each run.  [default: the claim's]"),
     ] = None,
-    jobs: Annotated[int, typer.Option("--jobs", metavar="N", min=0, help="Runs at a time.  [default: what fits]")] = 0,
-    out: Annotated[str, typer.Option("--out", metavar="DIR", help="Where evidence goes.")] = "evidence",
-    runs: Annotated[str, typer.Option("--runs", metavar="DIR", help="Where the runs go.")] = "runs/prove",
+    jobs: Annotated[int, typer.Option("--jobs", metavar="N", min=0, help="Parallel runs.  [default: what fits]")] = 0,
+    out: Annotated[str, typer.Option("--out", metavar="DIR", help="Folder of the evidence.")] = "evidence",
+    runs: Annotated[str, typer.Option("--runs", metavar="DIR", help="Folder of the runs.")] = "runs/prove",
     as_json: Json = False,
 ) -> int:
     """Screen recipes in settings, or run their registered claims: ahead, behind, no difference beyond x, or inconclusive.
 
-    Every arm has the same budget, its own tuned learning rate and paired seeds. A recipe without a registered claim is screened
-    over 8 seeds: an estimate with its interval, and gates that can fail. A registered claim (--register, before it is run) has
-    8 seeds and 8 fresh ones that must confirm. What is known, from runs or from evidence, is not run again: after an
-    interruption the same command continues. Writes DIR/NAME.json with every run, and a page with its figure.
-    When functions that its runs executed change, evidence is stale: keep it with --rehearse if results did not.
+    All arms have the same budget and paired seeds; each has its own tuned learning rate. A recipe without a registered claim is
+    screened over 8 seeds: an estimate with its interval, and gates that can fail. A registered claim (--register, before it is
+    run) has 8 seeds and 8 fresh seeds that must confirm them. Stored runs are not run again, so after an interruption the same
+    command continues. Writes DIR/NAME.json with every run, and a page with its figure.
+    Evidence is stale when functions that its runs executed change; keep it with --rehearse if the results did not change.
     """
     output = Output(as_json)
     modes = {
@@ -152,7 +156,7 @@ def _prove(output: Output, chosen: list[str], how: How, words: list[str]) -> int
 
 
 def _tell_missing(output: Output, names: list[str]) -> None:
-    """A line for who has the package without the runs of its evidence: those of recipes that he proves are made here."""
+    """A note where the package was installed without the runs of its evidence: the runs of these recipes are made here."""
     from guerdon.store import evidence
     from guerdon.store.packed_evidence import missing_records
 
@@ -171,7 +175,7 @@ def _choose(names: list[str], family: str | None, every: bool) -> list[str]:
     if every:
         return list(claiming)
     if family is None:
-        raise UserError("prove what? give a recipe (guerdon list recipes), --family F or --all")
+        raise UserError("no recipe given: name one (guerdon list recipes), or use --family F or --all")
     members = [name for name, listing in claiming.items() if listing.family == family]
     if not members:
         raise unknown("family with claims", family, {listing.family for listing in claiming.values()})
@@ -194,7 +198,7 @@ def _how(
     changes: dict[str, Any] = {k: v for k, v in claims.items() if v is not None and k in ("task", "model")}
     if rows is not None:
         if "task" in changes:
-            raise UserError("--task and --data are two sources of problems: give one of them")
+            raise UserError("--task and --data are both sources of problems: give one of them")
         changes["task"] = in_words(rows)
     if claims["budget"] is not None:
         read = read_budget(claims["budget"])
@@ -223,12 +227,12 @@ def _register(output: Output, names: list[str], how: How) -> int:
 
     batch = register_claims(names, how)
     if batch is None:
-        output.say("all of these claims are registered as they are")
+        output.say("all of these claims are already registered")
     else:
         claims, recipes = sum(map(len, batch["claims"].values())), len(batch["claims"])
         counts = f"{claims} claim{'s' * (claims > 1)} of {recipes} recipe{'s' * (recipes > 1)}"
         output.say(f"batch {batch['batch']}, {batch['date']}: {counts} registered")
-        output.say("commit register.json before you run them: then everybody can see what came first")
+        output.say("commit register.json before you run them, as proof that the claims came first")
     output.finish({"batch": batch})
     return 0
 
@@ -236,12 +240,12 @@ def _register(output: Output, names: list[str], how: How) -> int:
 def _one_of(**asked: bool) -> None:
     given = [f"--{name}" for name, is_asked in asked.items() if is_asked]
     if len(given) > 1:
-        raise UserError(f"{' and '.join(given)} are two things to do: give one of them")
+        raise UserError(f"{' and '.join(given)} cannot be combined: give one of them")
 
 
 def _sample(output: Output, names: list[str], how: How) -> int:
     if how.quick:
-        raise UserError("--sample is for evidence, and a quick look is none: leave --quick out")
+        raise UserError("--sample needs evidence, and a --quick run is not evidence: leave --quick out")
     from guerdon.loop.proof.remaking import remake
 
     with Tally(output.console, how.runs, ["prove", *names, "--sample"]) as tally:
@@ -249,16 +253,16 @@ def _sample(output: Output, names: list[str], how: How) -> int:
     differ = {one.name: why for one, why in remade if why}
     for name, why in differ.items():
         output.say(f"{name}: {why}")
-    output.say(f"{len(remade) - len(differ)} of {len(remade)} runs made again are equal to their records")
+    output.say(f"{len(remade) - len(differ)} of {len(remade)} reruns are equal to their records")
     output.finish({"remade": len(remade), "differ": differ})
     if differ:
-        raise RunStopped(f"{len(differ)} of {len(remade)} runs are not what their records say")
+        raise RunStopped(f"{len(differ)} of {len(remade)} reruns differ from their records")
     return 0
 
 
 def _rehearse(output: Output, names: list[str], before: str, how: How) -> int:
     if how.quick:
-        raise UserError("--rehearse is for evidence, and a quick look is none: leave --quick out")
+        raise UserError("--rehearse needs evidence, and a --quick run is not evidence: leave --quick out")
     from guerdon.loop.proof.rehearsing import refactored
 
     told = lambda place: output.console.print(f"rehearsed: {place}", soft_wrap=True)  # noqa: E731
@@ -286,7 +290,7 @@ def _calibrate(output: Output, quick: bool) -> int:
 
 
 def _words(names: list[str], how: How, chosen: Mapping[str, str | bool | None], out: str, runs: str) -> list[str]:
-    """The command that does the same, in this process or in another."""
+    """The words of the same command, for this process or another."""
     given = [w for flag, value in chosen.items() if value for w in ([flag] if value is True else [flag, str(value)])]
     jobs = ["--jobs", str(how.jobs)] if how.jobs else []
     return ["prove", *names, *given, *how.flags, *jobs, "--out", out, "--runs", runs]
@@ -311,7 +315,7 @@ def _detach(output: Output, words: list[str], runs: Path) -> int:
     from guerdon.loop.proof.detached import detach
 
     log = detach(words[1:], runs)
-    output.say(f"running in the background; how far it is: guerdon prove --status --runs {runs}; what it says: {log}")
+    output.say(f"running in the background; progress: guerdon prove --status --runs {runs}; output: {log}")
     output.finish({"log": str(log)})
     return 0
 
@@ -321,7 +325,7 @@ def _status(output: Output, runs: Path) -> int:
 
     told = status(runs)
     if not told:
-        output.say(f"no proof was run in {runs}: guerdon prove NAME --runs {runs}")
+        output.say(f"no proof was run in {runs}; start one with guerdon prove NAME --runs {runs}")
     for each in told:
         output.say(each["line"])
     output.finish({"proofs": told})
@@ -332,7 +336,7 @@ def _until_interrupted(work: Any) -> Any:
     try:
         return work()
     except CtrlC:
-        raise _Interrupted("interrupted; what is done is kept: the same command goes on from here") from None
+        raise _Interrupted("interrupted; finished runs are kept: the same command continues") from None
 
 
 class _Interrupted(UserError):
@@ -340,7 +344,7 @@ class _Interrupted(UserError):
 
 
 def _tell(output: Output, proof: dict[str, Any], how: How) -> None:
-    """What a page says, in a few lines."""
+    """A summary of a page, in a few lines."""
     proof = brief(proof)
     name = name_of(proof)
     for claim in proof["claims"]:
@@ -349,12 +353,12 @@ def _tell(output: Output, proof: dict[str, Any], how: How) -> None:
         for line in claim_lines(claim):
             output.say(f"  {line}")
         output.pairs({f"  {arm}": _arm_line(claim, arm) for arm in claim["arms"]})
-    look = "  (a quick look, not evidence)" if how.quick else ""
+    look = "  (--quick: not evidence)" if how.quick else ""
     output.say(f"  {how.folder / name}.md{look}")
 
 
 def claim_lines(claim: Mapping[str, Any]) -> list[str]:
-    """The word and what it means, the numbers behind it, and what speaks against them."""
+    """The word and its meaning, its numbers, failed gates and notes."""
     kept = claim.get("quality")
     notes = [note for note in outcome(claim) if not note.startswith("gate")]
     lines = [

@@ -467,7 +467,7 @@ def test_a_signal_ends_a_proof_and_all_its_runs(tmp_path, number):
     below = descendants(process.pid)
     os.killpg(process.pid, number)
     out, _ = process.communicate(timeout=600)
-    assert process.returncode == 130 and b"the same command goes on from here" in out and b"Traceback" not in out
+    assert process.returncode == 130 and b"the same command continues" in out and b"Traceback" not in out
     assert {Run(path.parent).status for path in tmp_path.glob("runs/*/events.jsonl")} == {"stopped: interrupted"}
     assert ends([*below], 600.0)
 

@@ -236,8 +236,8 @@ def test_prove_on_the_command_line(cli: Cli, mine: str) -> None:
     assert "faster: a step a hundred times as large learns more" in result.out
     assert "4 runs to go" in result.out + result.err
     assert "4 of 4 runs: grpo lr=0.003 seed 1" in result.out, "the ablation is the baseline: equal arms run once"
-    assert "evidence/quick/faster.md  (a quick look, not evidence)" in result.out
-    assert "all runs are known" in cli("prove", mine, "--quick", "--jobs", "1").out
+    assert "evidence/quick/faster.md  (--quick: not evidence)" in result.out
+    assert "all runs are stored already" in cli("prove", mine, "--quick", "--jobs", "1").out
     assert (
         cli("prove").code == 2
         and cli("prove", "grpo", "--register").code == 2
@@ -260,7 +260,7 @@ def test_ctrl_c_ends_all_workers_soon(mine: str, tmp_path: Path) -> None:
         time.sleep(0.05)
     os.killpg(process.pid, signal.SIGINT)
     out, _ = process.communicate(timeout=600)
-    assert process.returncode == 130 and "the same command goes on from here" in out
+    assert process.returncode == 130 and "the same command continues" in out
     assert "Traceback" not in out
     assert len(list((tmp_path / "runs" / "prove").glob("*/run.json"))) <= 2, (
         "a run that was waiting was begun after all"

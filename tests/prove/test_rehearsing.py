@@ -135,7 +135,7 @@ def test_evidence_stays_stale_where_one_number_differs(folder, cli, monkeypatch)
     said = cli("prove", "thrice.py", "--rehearse", "before")
     refused(said, "1 of 1 proofs stay stale: thrice.py", code=1)
     assert said.out.strip() == (
-        "thrice.py: stays stale: method of claim 1 comes to other results: weights ab then, cd now"
+        "thrice.py: stays stale: method of claim 1 has different results: weights ab then, cd now"
     )
     assert Path("evidence/thrice.json").read_bytes() == before
 
@@ -168,8 +168,8 @@ def test_other_code_than_it_was_made_with_is_no_before(folder, cli):
     said = cli("prove", "thrice.py", "--rehearse", "before")
     assert said.code == 1 and "stays stale: it was not made with the code in before: thrice.py thrice" in said.out
     refused(cli("prove", "thrice.py", "--rehearse", "evidence"), "holds no code: make it with git worktree add")
-    refused(cli("prove", "thrice.py", "--rehearse", "before", "--quick"), "a quick look is none")
-    refused(cli("prove", "thrice.py", "--rehearse", "before", "--tell"), "--tell and --rehearse are two things to do")
+    refused(cli("prove", "thrice.py", "--rehearse", "before", "--quick"), "a --quick run is not evidence")
+    refused(cli("prove", "thrice.py", "--rehearse", "before", "--tell"), "--tell and --rehearse cannot be combined")
 
 
 @pytest.mark.slow
@@ -179,7 +179,7 @@ def test_real_rehearsals_tell_a_refactoring_from_a_change(folder, cli):
     shutil.copy("thrice.py", "before")
     edit('{"learn.epochs": epochs}', '{"learn.epochs": epochs + 1}')
     said = cli("prove", "thrice.py", "--rehearse", "before")
-    assert said.code == 1 and "method of claim 1 comes to other results: weights" in said.out
+    assert said.code == 1 and "method of claim 1 has different results: weights" in said.out
 
 
 # --- the table of changes -------------------------------------------------------------------------------------------

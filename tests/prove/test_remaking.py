@@ -96,9 +96,9 @@ def test_of_the_method_two_and_of_every_other_arm_one_is_made_again(folder, monk
 def test_a_run_that_differs_is_named_and_ends_the_command_with_1(folder, monkeypatch, capsys):
     comes_to(monkeypatch, sample("faster.py", how(folder)), weights="ffff")
     said = command_line(folder, monkeypatch, capsys)("prove", "faster.py", "--sample", "--runs", "again")
-    refused(said, "4 of 4 runs are not what their records say", code=1)
+    refused(said, "4 of 4 reruns differ from their records", code=1)
     assert "faster.py, claim 1, method seed 0: weights faster 0 then, ffff now" in said.out
-    assert "0 of 4 runs made again are equal to their records" in said.out
+    assert "0 of 4 reruns are equal to their records" in said.out
 
 
 def test_runs_of_another_machine_are_not_made_again_here(folder):

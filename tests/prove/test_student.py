@@ -171,7 +171,7 @@ def test_the_flag(proof, monkeypatch, capsys):
     folder, _ = proof
     cli = command_line(folder, monkeypatch, capsys)
     said = cli("prove", "./faster.py", "--student", "Tiny-1M", "--quick", "--jobs", "1")
-    assert "all runs are known" in said.out + said.err and "faster@tiny-1m.md" in said.out
+    assert "all runs are stored already" in said.out + said.err and "faster@tiny-1m.md" in said.out
     shown = cli("show", "./faster.py").out
     assert "evidence: none yet" in shown  # a quick look is none
     shutil.copytree("evidence/quick", "evidence", dirs_exist_ok=True)

@@ -33,9 +33,9 @@ def tallied(runs: Path, is_terminal: bool) -> str:
 def test_a_total_that_grows_is_told_in_lines(tmp_path):
     lines = tallied(tmp_path, is_terminal=False).splitlines()
     assert lines[0] == "24 runs to go" and len(lines) == 5
-    assert lines[1].startswith("1 of 24 runs: run 1  ") and "more are wanted" not in lines[1]
-    assert lines[2].startswith("24 of 40 runs: run 24") and lines[2].endswith("left (16 more are wanted)")
-    assert lines[3].endswith("(17 more are wanted)") and lines[4] == "57 of 57 runs: run 57  0:00 left"
+    assert lines[1].startswith("1 of 24 runs: run 1  ") and "runs added" not in lines[1]
+    assert lines[2].startswith("24 of 40 runs: run 24") and lines[2].endswith("left (16 runs added)")
+    assert lines[3].endswith("(17 runs added)") and lines[4] == "57 of 57 runs: run 57  0:00 left"
 
 
 def test_a_total_that_grows_on_a_terminal(tmp_path):
@@ -48,7 +48,7 @@ def test_what_is_known_leaves_nothing_to_go(tmp_path):
     file = io.StringIO()
     with Tally(Console(file=file, width=80), tmp_path, ["prove"]) as tally:
         tally(0, 0, None)
-    assert file.getvalue() == "all runs are known\n"
+    assert file.getvalue() == "all runs are stored already\n"
 
 
 @pytest.fixture

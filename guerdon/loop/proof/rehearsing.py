@@ -205,7 +205,7 @@ def settle(
     )
     for place in mine:
         if difference := differing(then[place]["record"], now[place]["record"]):
-            return Refactoring(name, "stale", f"{place} comes to other results: {difference}"), None
+            return Refactoring(name, "stale", f"{place} has different results: {difference}"), None
     gone = evidence.stale_units(proof)
     seen = {unit for place in mine for unit in code_of(then[place]["units"], before).units}
     unseen = [unit for unit, (was, _) in gone.items() if was and unit not in seen]
