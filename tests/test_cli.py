@@ -133,7 +133,7 @@ def test_list_says_what_there_is(cli: Cli) -> None:
     assert all(word in said.out for word in ("grpo", "countdown", "tabular", "guerdon list recipes"))
     assert "arXiv:2402.03300" in cli("list", "recipes").out
     found = cli("list", "--json").json
-    assert set(found) == {"recipes", "tasks", "models", "rewards", "parts", "runs"}
+    assert set(found) == {"recipes", "settings", "tasks", "models", "rewards", "parts", "runs"}
     grpo = next(r for r in found["recipes"] if r["recipe"] == "grpo")
     assert grpo["family"] == "house" and grpo["paper"] and grpo["about"] and grpo["claim"] == []
     parts = {p["part"]: p for p in cli("list", "parts", "--json").json["parts"]}
@@ -186,7 +186,7 @@ def test_doctor(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     held = sandbox.Guarantee("network", True, "no socket can be made")
     monkeypatch.setattr(sandbox, "guarantees", lambda isolation="full": (held,))  # tried in tests/sandbox
     said = cli("doctor")
-    assert "ok    sandbox: full isolation: network\n" in said.out
+    assert "ok    sandbox: full isolation: network; limits held by " in said.out
     assert said.code == 0 and said.out.splitlines()[-1] == "all is well"
     found = cli("doctor", "--json").json
     checks = {c["name"]: c for c in found["checks"]}

@@ -156,7 +156,6 @@ def _tell_group(output: Output, lead: str, names: Sequence[str], width: int, lin
 def _names(runs: Path) -> dict[str, dict[str, list[str]]]:
     """Of every kind the names by family. The parts that a single recipe has are one family."""
     from guerdon.loop.catalog import listings
-    from guerdon.loop.proof.setting_suite import SUITE
     from guerdon.models import shipped_models
     from guerdon.tasks import task_loading
 
@@ -169,7 +168,7 @@ def _names(runs: Path) -> dict[str, dict[str, list[str]]]:
     newest_first = sorted(_run_folders(runs), key=_changed, reverse=True)
     return {
         "recipes": recipes,
-        "settings": {"": [setting.name for setting in SUITE]},
+        "settings": {"": shelves.setting_names()},
         "tasks": {"": sorted(task_loading.NAMES)},
         "models": {"": [*shipped_models.SHIPPED, *sorted(shipped_models.NAMES)]},
         "rewards": {"": shelves.reward_names()},

@@ -47,6 +47,15 @@ def part_names() -> dict[str, list[str]]:
     return {folder: sorted(names) for folder, names in sorted(by_folder.items())}
 
 
+def setting_names() -> list[str]:
+    """The settings of the suite, read off its file: importing it takes torch."""
+    calls = [
+        node for node in ast.walk(_tree(HOME / "loop" / "proof" / "setting_suite.py")) if isinstance(node, ast.Call)
+    ]
+    names = [call.args[0] for call in calls if getattr(call.func, "id", "") == "NamedSetting"]
+    return [name.value for name in names if isinstance(name, ast.Constant)]
+
+
 def reward_names() -> list[str]:
     """The names of all rewards, read off the files: public classes that are made on `Leaf`."""
     made_on: dict[str, set[str]] = {}

@@ -290,7 +290,7 @@ def test_a_name_twice_among_thousands_is_found_at_once(cli, wide, tried):
     began = time.process_time()
     if wide == "json":
         text = json.dumps(dict.fromkeys(names[:-1], 1))[:-1] + f', "{names[0]}": 2}}'
-        assert read_line(1, text.encode()).fault == "the key 'k0' stands there twice"
+        assert read_line(1, text.encode()).fault == "the key 'k0' occurs twice"
     elif wide == "csv":
         Path("my.csv").write_text(",".join(names) + "\n" + ",".join("x" for _ in names) + "\n")
         refused(cli("train", "grpo", "--data", "my.csv", "--steps", "1", *SMALL), "has the column 'k0' twice")

@@ -72,7 +72,7 @@ def test_a_lap_has_every_task_once_and_those_of_a_prompt_together():
     again.drawn = 10  # as after a resume
     assert [ask.task.id for ask in again.draw(6, ExamplePlay())] == [t.id for t in first[10:]]
     assert {ask.task.prompt for ask in asks.exam_asks(99, 1, play)} == {"e", "f"}
-    with pytest.raises(UserError, match="does not bring answers to recite"):
+    with pytest.raises(UserError, match="has no stored answers"):
         dataset_rows(gd.tasks.load("chain:1"))
 
 
@@ -278,7 +278,7 @@ def test_what_a_recipe_takes_is_said_where_it_is_given_something_else(place, tmp
     )
     assert main(["train", "--resume", "d"]) == 0
     assert main(["eval", "d"]) == 2
-    assert "d was trained on answers, and its file has no problems to solve" in capsys.readouterr().err
+    assert "d was trained on stored answers, and its file has no problems to solve" in capsys.readouterr().err
 
 
 def test_recipes_say_what_rows_are_to_them():

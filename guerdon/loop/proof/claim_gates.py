@@ -198,5 +198,5 @@ def solution_lengths(model: Any, source: Any) -> dict[str, list[int]]:
     for kind, level in kinds_of(source).items():
         size = level.size("train")
         tasks = [level.get("train", i) for i in range(LOOKED_AT if size is None else min(size, LOOKED_AT))]
-        lengths[kind] = [len(model.recite(task.prompt, source.solution(task), []).actions) for task in tasks]
+        lengths[kind] = [len(model.teacher_force(task.prompt, source.solution(task), []).actions) for task in tasks]
     return lengths
