@@ -274,9 +274,9 @@ def test_a_report_comes_back_as_it_was(report, tmp_path):
     (place / "audit.json").write_text(json.dumps({**told, "format": 1}))  # as 0.2 wrote it
     assert AuditReport.load(place).findings[0].fix == report.findings[0].fix
     (place / "audit.json").write_text("{}")
-    with pytest.raises(gd.UserError, match="is no audit of this version"):
+    with pytest.raises(gd.UserError, match="is not an audit of this version"):
         AuditReport.load(place)
-    with pytest.raises(gd.UserError, match="there is no audit"):
+    with pytest.raises(gd.UserError, match="no readable audit"):
         AuditReport.load(tmp_path / "nowhere")
 
 
