@@ -197,7 +197,9 @@ class _Sources:
         if self.source is None:
             raise UserError("the adversary needs problems: give a task or data")
         if world_of(self.source) is not None:
-            raise UserError(f"the adversary needs a single-turn task, and {self.source.name} has several turns: leave it out")
+            raise UserError(
+                f"the adversary needs a single-turn task, and {self.source.name} has several turns: leave it out"
+            )
 
     def report(
         self,

@@ -80,7 +80,8 @@ def audit_reward_verb(
     problems: Problems = 20,
     tries: Tries = 4,
     adversary: Annotated[
-        int, typer.Option("--adversary", metavar="CALLS", min=0, help="Calls of a search for new hacks, for example 2000.")
+        int,
+        typer.Option("--adversary", metavar="CALLS", min=0, help="Calls of a search for new hacks, for example 2000."),
     ] = 0,
     rl: Annotated[bool, typer.Option("--rl", help="Also train sprig on the reward, for some minutes.")] = False,
     seed: Annotated[int, typer.Option("--seed", metavar="S", help="Random seed.")] = 0,

@@ -35,7 +35,7 @@ def audit_scores_verb(
     reward: Reward = None,
     threshold: Annotated[
         str,
-        typer.Option("--threshold", metavar="X|SPLIT", help="Above it a step is right; or a split, to use the best threshold there."),
+        typer.Option("--threshold", metavar="X|SPLIT", help="Above it a step is right; a split: its best threshold."),
     ] = "0.5",
     draws: Annotated[
         int, typer.Option("--draws", metavar="N", min=0, help="Bootstrap samples of problems for intervals; 0: none.")

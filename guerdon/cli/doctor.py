@@ -61,9 +61,7 @@ def doctor(as_json: Json = False) -> int:
 def _python() -> Check:
     wanted = ".".join(map(str, OLDEST))
     fix = "" if sys.version_info >= OLDEST else f"install Python {wanted} or newer"
-    return Check(
-        "python", not fix, f"{platform.python_version()} on {platform.system()} {platform.machine()}", fix=fix
-    )
+    return Check("python", not fix, f"{platform.python_version()} on {platform.system()} {platform.machine()}", fix=fix)
 
 
 def _libraries() -> list[Check]:

@@ -39,7 +39,7 @@ mechanism = Mechanism(
     numbers={
         "one step": (lambda: values({"parity:1": [1.0, -0.5]}), [0.375, 0.0]),
         "two steps": (lambda: values({"parity:1": [1.0, -0.5]}, {"parity:1": [1.0]}), [0.6875, 0.0]),
-        "a smaller learning rate": (lambda: values({"parity:1": [1.0]}, {"parity:1": [2.0]}, alpha=0.25), [0.6875, 0.0]),
+        "a smaller alpha": (lambda: values({"parity:1": [1.0]}, {"parity:1": [2.0]}, alpha=0.25), [0.6875, 0.0]),
         "samples without an advantage": (lambda: values({"parity:1": [nan, 1.0], "successor:2": [nan]}), [0.5, 0.0]),
         "softmax(value)": (shares, [1 / (1 + exp(-0.2)), 1 / (1 + exp(0.2))]),
         "softmax(value / tau)": (lambda: shares(tau=0.1), [1 / (1 + exp(-2)), 1 / (1 + exp(2))]),
