@@ -55,10 +55,7 @@ OUT = {  # pattern: what to write
 LATER = {"docs/evidence.md"}
 VERBS_LATER = {"prove"}
 MODULES_LATER = ("loop/proof/", "store/evidence", "cli/prove")
-THEIR_OUTPUT = re.compile(  # likewise
-    r"^```console\n\$ guerdon (prove)\b.*?^```|<!-- (\w+): bench/auditors.*?<!-- end of \2 -->",
-    re.DOTALL | re.MULTILINE,
-)
+THEIR_OUTPUT = re.compile(r"<!-- (\w+): bench/auditors.*?<!-- end of \1 -->", re.DOTALL)  # figures of stored runs
 CODE = re.compile(r"^```(python|json|csv).*?^```|`[^`\n]+`", re.DOTALL | re.MULTILINE)
 PROMPTS = ("envs/", "tasks/", "judges/wording.py", "recipes/")  # texts that models read, which are part of a task
 
