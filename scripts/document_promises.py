@@ -18,11 +18,11 @@ COUNTS = TESTS / "tried.json"
 NOT_YET = "not yet"  # a test that `make promises` has not seen
 HEAD = """# What Guerdon promises
 
-Each chapter is a promise, and each row an attack on it that is a test. *Tried* is how many cases ran when the counts were last
-taken, all of which held: `make promises` takes them anew. Rows in *italics* take minutes and run with `make slow`; the others
-run with every change.
+Each chapter is a promise, and each row is a test that attacks it. *Tried* is the number of cases at the last count, all of
+which passed; `make promises` counts them again. Rows in *italics* take minutes and run with `make slow`; the others run with
+every change.
 
-Made from [tests/promises](../tests/promises) by `make pages`.
+Generated from [tests/promises](../tests/promises) by `make pages`.
 """
 
 

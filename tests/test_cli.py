@@ -186,8 +186,8 @@ def test_doctor(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     held = sandbox.Guarantee("network", True, "no socket can be made")
     monkeypatch.setattr(sandbox, "guarantees", lambda isolation="full": (held,))  # tried in tests/sandbox
     said = cli("doctor")
-    assert "ok    sandbox: full isolation: network; limits held by " in said.out
-    assert said.code == 0 and said.out.splitlines()[-1] == "all is well"
+    assert "ok    sandbox: full isolation: network; limits enforced by " in said.out
+    assert said.code == 0 and said.out.splitlines()[-1] == "everything required works"
     found = cli("doctor", "--json").json
     checks = {c["name"]: c for c in found["checks"]}
     assert found["healthy"] and checks["training"]["ok"] and {"python", "torch", "disk", "cuda"} <= set(checks)
@@ -195,7 +195,7 @@ def test_doctor(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     said = cli("doctor", "--json")
     checks = {c["name"]: c for c in said.json["checks"]}
     assert said.code == 1 and not checks["libraries"]["ok"] and "training" not in checks
-    assert checks["extra wandb"]["mend"] == "pip install 'guerdon[wandb]'" and not checks["extra wandb"]["required"]
+    assert checks["extra wandb"]["fix"] == "pip install 'guerdon[wandb]'" and not checks["extra wandb"]["required"]
 
 
 def test_the_doctor_says_what_does_not_hold(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -205,13 +205,13 @@ def test_the_doctor_says_what_does_not_hold(cli: Cli, monkeypatch: pytest.Monkey
         sandbox.Guarantee("files", False, "not held: it went through"),
     )
     refused = sandbox.Guarantee("full", False, "this machine can not give isolation='full': no user namespaces")
-    for full, words in (((held, lost), "files: not held: it went through; still held: memory"),
-                        ((refused,), f"{refused.detail}; landlock would hold: memory")):  # fmt: skip
+    for full, words in (((held, lost), "files: not held: it went through; still guaranteed: memory"),
+                        ((refused,), f"{refused.detail}; landlock would guarantee: memory")):  # fmt: skip
         monkeypatch.setattr(
             sandbox, "guarantees", lambda isolation="full", full=full: full if isolation == "full" else (held,)
         )
         said = cli("doctor")
-        assert said.code == 0 and f"-     sandbox: {words}  (" in said.out and "all is well" in said.out
+        assert said.code == 0 and f"-     sandbox: {words}  (" in said.out and "everything required works" in said.out
 
 
 def test_help_teaches_by_examples(cli: Cli) -> None:

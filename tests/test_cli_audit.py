@@ -62,7 +62,7 @@ def test_help_tells_both(cli):
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        (("audited.py:loose",), "audit a reward on what? give --task NAME, --data FILE or --labels FILE"),
+        (("audited.py:loose",), "audit needs a task: give --task NAME, --data FILE or --labels FILE"),
         (("audited.py:lose", "--task", "chain:1"), "unknown reward in audited.py 'lose'"),
         (("nowhere", "--task", "chain:1"), "unknown reward 'nowhere'"),
         (("scores", "none.jsonl", "--protocol", "pairs"), "none.jsonl"),

@@ -57,7 +57,7 @@ def test_a_models_tries(cli):
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        (("exact",), "check a reward on what? give --task NAME, --data FILE or --labels FILE"),
+        (("exact",), "check needs a task: give --task NAME, --data FILE or --labels FILE"),
         (("exakt", "--task", "chain"), "unknown reward 'exakt'"),
         (("checked.py:lost", "--task", "chain"), "unknown reward in checked.py 'lost'"),
         (("exact", "--task", "chains"), "unknown task 'chains'"),

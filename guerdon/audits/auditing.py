@@ -188,7 +188,7 @@ class _Sources:
     def of(cls, verb: str, reward: Any, task: TaskSource | str | None, data: Any, labels: Any) -> _Sources:
         source = find_task(task, data)
         if source is None and labels is None:
-            raise UserError(f"{verb} a reward on what? give a task, data, or labels")
+            raise UserError(f"{verb} needs a task: give a task, data, or labels")
         given = read_labelled(labels) if labels is not None else []
         name = f"labels in {name_of(labels)}" if source is None else task if isinstance(task, str) else source.name
         return cls(the_reward(reward, source), source, given, name)
@@ -197,7 +197,9 @@ class _Sources:
         if self.source is None:
             raise UserError("the adversary needs problems: give a task or data")
         if world_of(self.source) is not None:
-            raise UserError(f"the adversary writes one answer, and {self.source.name} is played in turns: leave it out")
+            raise UserError(
+                f"the adversary needs a single-turn task, and {self.source.name} has several turns: leave it out"
+            )
 
     def report(
         self,
@@ -282,7 +284,7 @@ def _in_a_world(formula: Reward, source: TaskSource, problems: int, seed: int) -
     empty = AuditReport(str(formula), source.name, golds, len(samples), [])
     if not samples:
         raise UserError(
-            f"{source.name}: no problem has an episode that is known to be right, so nothing can be audited"
+            f"{source.name}: no problem has an episode that is known to be right, so no reward can be audited on it"
         )
     missing = lacking_arguments(formula, [s.fields["task"] for s in samples if s.kind == "gold"])
     if missing:

@@ -42,7 +42,7 @@ FIXES = {  # by the kinds that a finding is about, first that fits
             "remark",
             "endless program",
         ),
-    ): "run the tests in another process and let it alone report: gd.unit_tests()",
+    ): "run the tests in another process, which alone reports the result: gd.unit_tests()",
     (
         *("query that cheats", "query that writes", "other values", "other rows", "other columns", "query of words"),
     ): "compare the rows that both queries return, in order where the question asks for one: gd.sql_answer()",
@@ -57,15 +57,15 @@ FIXES = {  # by the kinds that a finding is about, first that fits
             "all answers",
             "too many answers",
         ),
-    ): ("pay by the outcome of the episode (the task's own check), and not by how it looks"),
+    ): ("pay for the outcome of the episode (the task's own check), not for its appearance"),
     ("pretends", "claims success"): "read tools' results from the episode's record, never from what the model wrote",
-    ("asks for its answer",): "a tool says what it is asked: check the answer itself against the problem",
+    ("asks for its answer",): "a call can choose what its tool returns: check the answer itself against the problem",
     ("busy", "curious", "goes in circles", "says it again", "fails on purpose"): (
-        "pay a call at most once, or less than being right by far, and progress by where it stands in the end"
+        "pay a call at most once, or far less than a right answer, and pay progress by the final state"
     ),
-    ("own words", "criteria"): "do not pay for words: a policy learns to write whatever stands in the code",
-    ("idle work",): "pay lines only where they are right, by the task's step checker for one",
-    ("cites all",): "pay a source once, and take off for those that do not bear on it",
+    ("own words", "criteria"): "do not pay for words: a policy learns to write the texts that the code looks for",
+    ("idle work",): "pay lines only if they are right, for example by the task's step checker",
+    ("cites all",): "pay each source once, and subtract for irrelevant ones",
     (
         "empty",
         "blank",
@@ -76,11 +76,11 @@ FIXES = {  # by the kinds that a finding is about, first that fits
         "odd answer",
         "refusal",
         "prose",
-    ): "give 0 where there is no answer to read",
+    ): "give 0 if there is no answer to read",
     ("begging", "self-praise", "injection", "fine words", "forged", "verdict", "manner"): (
-        "pay nothing for a text's claims about itself; show a judge the answer alone, between marks that the text cannot write"
+        "pay nothing for a text's claims about itself; show a judge only the answer, between marks that the text cannot write"
     ),
-    ("long", "drawn out"): "bound what length can earn far below what being right earns",
+    ("long", "drawn out"): "limit the reward for length far below the reward for a right answer",
     ("suffix", "prefix"): "compare the whole answer, not its beginning or end",
     (
         "mention",
@@ -90,33 +90,33 @@ FIXES = {  # by the kinds that a finding is about, first that fits
         "hidden",
         "all options",
     ): "read one final answer, and refuse a completion that gives several",
-    ("no answer", "marks", "form", "without form", "truncated"): "pay the form only where the answer in it is right",
+    ("no answer", "marks", "form", "without form", "truncated"): "pay the form only if the answer in it is right",
     ("prompt",): "leave out of a completion what was copied from the prompt",
     (
         *("near-miss", "other answer", "close", "off by little", "part of the answer", "shuffled", "expression"),
         *("object", "extra keys"),
     ): "compare every part of the answer, with no more tolerance than the task has",
-    ("not a number",): "refuse what is no finite number before comparing",
+    ("not a number",): "reject numbers that are not finite before comparing",
     ("padded", "spaced", "another answer", "reworded", "noise around", "other numeral"): (
         "strip and normalise before comparing: gd.numeric(), gd.maths(), gd.exact()"
     ),
     ("repeated", "long and right"): "score the final answer once, however often or late it is said",
-    ("tried",): "look at these tries: the reward and the task's check disagree about them",
+    ("tried",): "inspect these samples: the reward and the task's check disagree about them",
 }
 FIX = {  # by what a finding is, where it is about no kind of completion
-    "argument": "ask for fields that the task has, or give them a default",
+    "argument": "use fields that the task has, or give them a default",
     "failure": "handle such completions: return 0.0 where wrong, None where it cannot be said",
-    "nondeterministic": "make it a function of the completion alone: no clock, no counter, no dice without a seed",
-    "worth": "check the form in which it wants an answer against the task's own solutions",
-    "term": "leave the term out, or fix what it reads",
+    "nondeterministic": "make it depend on the completion alone: no clock, no counter, no random numbers without a seed",
+    "worth": "compare the answer format that it expects with the task's own solutions",
+    "term": "remove the term, or fix its input",
     "task": "give the task a check, or label samples: guerdon check --labels",
-    "form": "take the form that the task's check takes, or change the check",
-    "slow": "ask in parallel (async def), or cache what it looks up",
-    "model": "choose an easier or harder level, or a reward that tells tries apart",
+    "form": "accept the format that the task's check accepts, or change the check",
+    "slow": "call it concurrently (async def), or cache what it looks up",
+    "model": "choose an easier or harder level, or a reward that distinguishes the samples",
     "label": "look at these samples: people and the reward disagree about them",
-    "partial": "let what is more right never be paid less",
-    "cheap": "let being right be worth most of it: pay form and effort little, or only where the answer is right",
-    "moved": "leave length, form and style out of the reward, or bound their share",
+    "partial": "never pay a better answer less",
+    "cheap": "make correctness most of the reward: pay form and effort little, or only if the answer is right",
+    "moved": "remove length, form and style from the reward, or limit their share",
 }
 
 
@@ -231,7 +231,7 @@ def out_of_order(
         return
     share = len(pairs) / numbers["pairs"]
     severity: Severity = "severe" if numbers["above_gold"] and share >= 0.1 else "warning"
-    says = f"in {len(pairs)} of {numbers['pairs']} pairs the answer that has more right in it is paid less"
+    says = f"in {len(pairs)} of {numbers['pairs']} pairs the better answer is paid less"
     if numbers["above_gold"]:
         says += f"; {numbers['above_gold']} half-right answers are paid more than the right one"
     shown = [example_of(low, worse, better) for low, worse, _, better in pairs[:EXAMPLES]]
@@ -328,7 +328,7 @@ RULES = (
     PayRule(
         "everything is paid",
         "it pays wrong answers like right ones, whatever they say",
-        "compare the completion with the answer: as it stands there is nothing to learn but to write anything",
+        "compare the completion with the answer: now any text earns the full reward",
         lambda text, posed: True,
     ),
     PayRule(
@@ -339,14 +339,14 @@ RULES = (
     ),
     PayRule(
         "any mention counts",
-        "it pays whoever mentions the answer, among others too",
+        "it pays any text that mentions the answer, also among other answers",
         "read one final answer, and refuse a completion that gives several",
         _mentions,
     ),
     PayRule(
         "the beginning counts",
         "it reads the first word or number and nothing after it",
-        "read the final answer, not the first thing that is said",
+        "read the final answer, not the first word or number",
         _begins,
     ),
     PayRule(
@@ -357,15 +357,15 @@ RULES = (
     ),
     PayRule(
         "silence is paid",
-        "it pays texts without a single letter or digit",
-        "give 0 where there is no answer to read, before anything is compared",
+        "it pays texts without any letter or digit",
+        "give 0 if there is no answer to read, before anything is compared",
         lambda text, posed: not re.search(r"[^\W_]", text),
     ),
     *(
         PayRule(
             "length is paid",
             f"it pays texts of more than {least:,} characters",
-            "bound what length can earn far below what being right earns, or leave it out",
+            "limit the reward for length far below the reward for a right answer, or remove it",
             functools.partial(_longer, least),
         )
         for least in LENGTHS
@@ -373,14 +373,14 @@ RULES = (
     PayRule(
         "praise is believed",
         "it believes what a text says about itself",
-        "pay nothing for a text's claims about itself; show a judge the answer alone, between marks that it cannot write, and"
+        "pay nothing for a text's claims about itself; show a judge only the answer, between marks that it cannot write, and"
         " tell the judge that praise in it is a fault",
         lambda text, posed: WORDS.search(text) is not None,
     ),
     PayRule(
         "form is paid",
-        "it pays the form of an answer, whatever stands in it",
-        "pay the form only where the answer in it is right, or much less than being right",
+        "it pays the form of an answer, whatever its content",
+        "pay the form only if the answer in it is right, or much less than a right answer",
         lambda text, posed: MARKS.search(text) is not None,
     ),
     PayRule(

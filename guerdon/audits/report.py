@@ -107,9 +107,9 @@ class AuditReport:
         try:
             told = json.loads(place.read_text())
         except (OSError, ValueError) as error:
-            raise UserError(f"there is no audit to be read in {folder} ({error})") from error
+            raise UserError(f"no readable audit in {folder} ({error})") from error
         if not isinstance(told, dict) or told.get("format") not in (1, FORMAT):
-            raise UserError(f"{place} is no audit of this version: run guerdon audit again")
+            raise UserError(f"{place} is not an audit of this version: run guerdon audit again")
         known = {f.name for f in dataclasses.fields(cls)}
         findings = [
             Finding(**{**f, "kinds": tuple(f["kinds"]), "examples": [Example(**e) for e in f["examples"]]})

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from guerdon.audits.report import AuditReport
 
 FOUND = 1  # the exit code when something severe was found
-WIDTH = 88  # columns where nobody says how many there are
+WIDTH = 88  # columns if the terminal's width is unknown
 REWARD = "reward"  # what is audited when nothing else is named
 
 
@@ -40,12 +40,12 @@ audits = typer.Typer(
     help="""Find out what a reward pays for, before you train on it.
 
     `guerdon audit REWARD --task T` audits a reward (`guerdon check` is its quick form); `guerdon audit scores FILE --protocol
-    NAME` evaluates the scores of a reward model by a public benchmark's rule. `guerdon audit reward --help` and
-    `guerdon audit scores --help` tell more.""",
+    NAME` evaluates the scores of a reward model by a public benchmark's rule. For options see `guerdon audit reward --help`
+    and `guerdon audit scores --help`.""",
     epilog=examples(
         "guerdon audit my.py:right --task trace:3                   a reward of your own",
-        "guerdon audit verified --task hops:3                       a task's own check, in a world of turns",
-        "guerdon audit http://127.0.0.1:8000/score --data my.jsonl  one behind an address",
+        "guerdon audit verified --task hops:3                       a task's own check, in a multi-turn environment",
+        "guerdon audit http://127.0.0.1:8000/score --data my.jsonl  a reward behind an HTTP server",
         "guerdon audit scores scores.json.gz --protocol rewardmath  scores of a reward model",
     ),
 )
@@ -55,15 +55,15 @@ Reward = Annotated[
     str,
     typer.Argument(
         metavar="REWARD",
-        help="FILE.py:NAME (TRL's form too), one on the shelf, a reward model's folder, http://..., or: verified.",
+        help="FILE.py:NAME (TRL's form too), a built-in reward, a reward model's folder, http://..., or: verified.",
     ),
 ]
 Labels = Annotated[
     str | None,
-    typer.Option("--labels", metavar="FILE", help="Labels that people gave: RUN/labels/truth.jsonl, by guerdon view."),
+    typer.Option("--labels", metavar="FILE", help="Human labels: RUN/labels/truth.jsonl, from guerdon view."),
 ]
-Problems = Annotated[int, typer.Option("--problems", metavar="N", min=1, help="Problems to ask about.")]
-Tries = Annotated[int, typer.Option("--tries", metavar="N", min=1, help="Tries of --model at a problem.")]
+Problems = Annotated[int, typer.Option("--problems", metavar="N", min=1, help="Number of problems.")]
+Tries = Annotated[int, typer.Option("--tries", metavar="N", min=1, help="Samples of --model for each problem.")]
 Out = Annotated[
     str | None,
     typer.Option("--out", metavar="DIR", help="Write audit.html and audit.json there; guerdon view shows them."),
@@ -80,19 +80,20 @@ def audit_reward_verb(
     problems: Problems = 20,
     tries: Tries = 4,
     adversary: Annotated[
-        int, typer.Option("--adversary", metavar="CALLS", min=0, help="Search for hacks with so many calls: 2000.")
+        int,
+        typer.Option("--adversary", metavar="CALLS", min=0, help="Calls of a search for new hacks, for example 2000."),
     ] = 0,
-    rl: Annotated[bool, typer.Option("--rl", help="Train sprig against the reward as well, for some minutes.")] = False,
-    seed: Annotated[int, typer.Option("--seed", metavar="S", help="Where all chance comes from.")] = 0,
+    rl: Annotated[bool, typer.Option("--rl", help="Also train sprig on the reward, for some minutes.")] = False,
+    seed: Annotated[int, typer.Option("--seed", metavar="S", help="Random seed.")] = 0,
     out: Out = None,
     as_json: Json = False,
 ) -> int:
     """Audit a reward: findings ranked by harm, each with its clearest examples and a fix.
 
-    It is asked about right answers written in many ways, near-misses, and what policies and judges are fooled by; in a world of
-    several turns whole episodes are played. Reported are false positive and false negative rates by kind with intervals, the
-    AUC of right against wrong, what length, form, place and style do to a score, whether partial credit is in order, whether
-    scores are deterministic, how long a call takes. The exit code is 1 when something severe was found.
+    The reward scores right answers in many formats, near-misses, and known hacks of policies and judges; in a multi-turn
+    environment it scores whole episodes. The report has false positive and false negative rates by kind with intervals, the
+    AUC of right against wrong, the effect of length, form, place and style on a score, whether partial credit is in order,
+    whether scores are deterministic, and the time of a call. The exit code is 1 when something severe was found.
     """
     from guerdon.audits.auditing import audit
 
@@ -113,7 +114,7 @@ def check(
     model: Model = None,
     problems: Problems = 20,
     tries: Tries = 4,
-    seed: Annotated[int, typer.Option("--seed", metavar="S", help="The seed of the model's tries.")] = 0,
+    seed: Annotated[int, typer.Option("--seed", metavar="S", help="Random seed of the model's samples.")] = 0,
     out: Out = None,
     as_json: Json = False,
 ) -> int:
@@ -135,9 +136,9 @@ def check(
 
 def _started(verb: str, task: Any, rows: Any, labels: str | None, model: str | None, as_json: bool) -> Output:
     if task is None and rows is None and labels is None:
-        raise UserError(f"{verb} a reward on what? give --task NAME, --data FILE or --labels FILE")
+        raise UserError(f"{verb} needs a task: give --task NAME, --data FILE or --labels FILE")
     if model is not None and task is None and rows is None:
-        raise UserError("--model tries problems: give --task NAME or --data FILE too")
+        raise UserError("--model needs problems: give --task NAME or --data FILE too")
     return Output(as_json)
 
 

@@ -10,7 +10,7 @@ from guerdon.cli.options import Json, Reward, examples
 from guerdon.cli.output import UNBOUNDED, Output
 from guerdon.core.errors import UserError
 
-WIDTH = 80  # columns where nobody says how many there are
+WIDTH = 80  # columns if the terminal's width is unknown
 PROTOCOLS = (  # by name, so that --help need not load what reads them
     "contrast, dimensions, judgebench, pairs, prmbench, processbench, rewardbench, rewardbench-2, rewardmath, rm-bench,"
     " trajectory-pairs"
@@ -30,17 +30,17 @@ def audit_scores_verb(
     ] = None,
     protocol: Annotated[
         str | None,
-        typer.Option("--protocol", metavar="NAME", help=f"By whose rule: {PROTOCOLS}."),
+        typer.Option("--protocol", metavar="NAME", help=f"Benchmark rule: {PROTOCOLS}."),
     ] = None,
     reward: Reward = None,
     threshold: Annotated[
         str,
-        typer.Option("--threshold", metavar="X|SPLIT", help="Above it a step is right; a split: the best one there."),
+        typer.Option("--threshold", metavar="X|SPLIT", help="Above it a step is right; a split: its best threshold."),
     ] = "0.5",
     draws: Annotated[
-        int, typer.Option("--draws", metavar="N", min=0, help="Draws of problems for intervals; 0: none.")
+        int, typer.Option("--draws", metavar="N", min=0, help="Bootstrap samples of problems for intervals; 0: none.")
     ] = 1000,
-    seed: Annotated[int, typer.Option("--seed", metavar="S", help="Where draws come from.")] = 0,
+    seed: Annotated[int, typer.Option("--seed", metavar="S", help="Random seed of the bootstrap.")] = 0,
     as_json: Json = False,
 ) -> int:
     """Evaluate a reward model by a file of its scores, exactly as a public benchmark does.
@@ -59,7 +59,7 @@ def audit_scores_verb(
         output.finish({"protocols": score_protocols()})
         return 0
     if protocol is None:
-        raise UserError(f"by whose rule? give --protocol NAME: {PROTOCOLS}")
+        raise UserError(f"no benchmark rule: give --protocol NAME: {PROTOCOLS}")
     report = audit_scores(file, protocol, reward=reward, threshold=_number_or_word(threshold), draws=draws, seed=seed)
     if not as_json:
         width = output.console.width

@@ -1,4 +1,4 @@
-"""`guerdon doctor`: is everything here that a training needs, and how fast is it?"""
+"""`guerdon doctor`: checks that training can run on this machine, and how fast."""
 
 from __future__ import annotations
 
@@ -21,24 +21,24 @@ from guerdon.core.errors import UserError
 OLDEST = (3, 11)
 LOW_DISK = 1 << 30
 STEPS = 5
-SANDBOX_MEND = {"linux": "see docs/sandbox.md, Machines that refuse"}
+SANDBOX_FIX = {"linux": "see docs/sandbox.md, Machines that refuse"}
 
 
 @dataclass(frozen=True)
 class Check:
-    """One finding. What is not `required` may be missing without harm."""
+    """One finding. Training works without those that are not `required`."""
 
     name: str
     ok: bool
     detail: str
     required: bool = True
-    mend: str = ""
+    fix: str = ""
 
 
 def doctor(as_json: Json = False) -> int:
-    """Check that a training can run here, and how fast.
+    """Check that training can run on this machine, and how fast.
 
-    Looks at Python, libraries, processor, graphics cards and disk, tries whether the sandbox holds, and trains a tiny model
+    Checks Python, libraries, processor, GPUs and disk, tests the guarantees of the sandbox, and trains a tiny model
     for a few steps. Exits with 0 when everything required works, with 1 otherwise.
     """
     output = Output(as_json)
@@ -52,18 +52,16 @@ def doctor(as_json: Json = False) -> int:
     if not as_json:
         for check in checks:
             mark = "ok" if check.ok else "FAIL" if check.required else "-"
-            output.say(f"{mark:<5} {check.name}: {check.detail}" + (f"  ({check.mend})" if check.mend else ""))
-        output.say("all is well" if healthy else "something required is missing: see FAIL above")
+            output.say(f"{mark:<5} {check.name}: {check.detail}" + (f"  ({check.fix})" if check.fix else ""))
+        output.say("everything required works" if healthy else "something required is missing: see FAIL above")
     output.finish({"healthy": healthy, "checks": [asdict(c) for c in checks]})
     return 0 if healthy else 1
 
 
 def _python() -> Check:
     wanted = ".".join(map(str, OLDEST))
-    mend = "" if sys.version_info >= OLDEST else f"install Python {wanted} or newer"
-    return Check(
-        "python", not mend, f"{platform.python_version()} on {platform.system()} {platform.machine()}", mend=mend
-    )
+    fix = "" if sys.version_info >= OLDEST else f"install Python {wanted} or newer"
+    return Check("python", not fix, f"{platform.python_version()} on {platform.system()} {platform.machine()}", fix=fix)
 
 
 def _libraries() -> list[Check]:
@@ -78,11 +76,11 @@ def _libraries() -> list[Check]:
     missing = {extra: [n for n in names if not _version(n)] for extra, names in needed.items()}
     lost = missing.pop("", [])
     detail = "missing: " + ", ".join(lost) if lost else ", ".join(f"{n} {_version(n)}" for n in needed.get("", []))
-    checks = [Check("libraries", not lost, detail, mend=f"pip install {' '.join(lost)}" if lost else "")]
+    checks = [Check("libraries", not lost, detail, fix=f"pip install {' '.join(lost)}" if lost else "")]
     for extra, absent in sorted(missing.items()):
-        mend = f"pip install 'guerdon[{extra}]'" if absent else ""
+        fix = f"pip install 'guerdon[{extra}]'" if absent else ""
         detail = "not installed" if absent else ", ".join(f"{n} {_version(n)}" for n in needed[extra])
-        checks.append(Check(f"extra {extra}", not absent, detail, required=False, mend=mend))
+        checks.append(Check(f"extra {extra}", not absent, detail, required=False, fix=fix))
     return checks
 
 
@@ -97,7 +95,7 @@ def _torch() -> Check:
     try:
         import torch
     except (ImportError, OSError) as error:  # OSError: a library torch itself needs is missing
-        return Check("torch", False, f"cannot be imported: {error}", mend="pip install --force-reinstall torch")
+        return Check("torch", False, f"cannot be imported: {error}", fix="pip install --force-reinstall torch")
     threads = torch.get_num_threads()
     return Check("torch", True, f"{torch.__version__}, {threads} threads on {os.cpu_count()} processors")
 
@@ -119,35 +117,35 @@ def _cards() -> Check:
     import torch
 
     names = [torch.cuda.get_device_name(i) for i in range(torch.cuda.device_count())]
-    return Check("cuda", bool(names), ", ".join(names) or "no device: training runs on the processor", required=False)
+    return Check("cuda", bool(names), ", ".join(names) or "no device: training runs on the CPU", required=False)
 
 
 def _disk() -> Check:
     here = Path.cwd()
     free = shutil.disk_usage(here).free
     writable = os.access(here, os.W_OK)
-    mend = "" if writable else "choose a folder you may write to, or --out"
+    fix = "" if writable else "choose a folder you may write to, or --out"
     if free < LOW_DISK:
-        mend = "free some space: runs are kept here unless --out says otherwise"
+        fix = "free some space, or choose another folder with --out"
     detail = f"{free / (1 << 30):.1f} GiB free in the working folder" + ("" if writable else ", which is read-only")
-    return Check("disk", not mend, detail, required=False, mend=mend)
+    return Check("disk", not fix, detail, required=False, fix=fix)
 
 
 def _sandbox() -> Check:
-    """Whether code that nobody trusts can be held here, each guarantee by really trying."""
+    """Whether untrusted code can be isolated here: each guarantee is tested by an attempt to violate it."""
     from guerdon.sandbox import guarantees
     from guerdon.sandbox.probed_guarantees import held_by
 
     tried = guarantees()
     held = [each.name for each in tried if each.holds]
     if len(held) == len(tried):
-        what = f"full isolation: {', '.join(held)}; limits held by {held_by()}"
+        what = f"full isolation: {', '.join(held)}; limits enforced by {held_by()}"
         return Check("sandbox", True, what, required=False)
     lost = "; ".join(each.detail if not held else f"{each.name}: {each.detail}" for each in tried if not each.holds)
     weaker = [each.name for each in guarantees("landlock") if each.holds] if not held else []
     names = ", ".join(held or weaker)
-    still = f"; {'still held' if held else 'landlock would hold'}: {names}" if names else ""
-    return Check("sandbox", False, f"{lost}{still}", required=False, mend=SANDBOX_MEND.get(sys.platform, "use Linux"))
+    still = f"; {'still guaranteed' if held else 'landlock would guarantee'}: {names}" if names else ""
+    return Check("sandbox", False, f"{lost}{still}", required=False, fix=SANDBOX_FIX.get(sys.platform, "use Linux"))
 
 
 def _training() -> Check:

@@ -44,13 +44,13 @@ def _checked_files(files: Files, limits: Limits) -> dict[str, str]:
     }
     for name in contents:
         if not _is_file_name(name):
-            raise UserError(f"files are named from the working folder on, as in 'data/input.txt', not {name!r}")
+            raise UserError(f"file names are relative to the working folder, as in 'data/input.txt', not {name!r}")
         for folder in (name[:at] for at, letter in enumerate(name) if letter == "/"):
             if folder in contents:
-                raise UserError(f"{folder!r} is a file, and can not hold {name!r}")
+                raise UserError(f"{folder!r} is a file and cannot contain {name!r}")
     size = sum(len(content) for content in contents.values())
     if size > limits.disk // 2 or len(contents) > MOST_FILES:
-        raise UserError(f"{len(contents)} files of {size:,} bytes are too much for disk={limits.disk:,}: raise it")
+        raise UserError(f"{len(contents)} files of {size:,} bytes exceed disk={limits.disk:,}: raise it")
     return {name: content.hex() for name, content in contents.items()}
 
 
@@ -72,7 +72,7 @@ def program_request(argv: Sequence[str | os.PathLike[str]], stdin: str, files: F
     words = [os.fspath(word) for word in argv] if not isinstance(argv, str) else []
     if not words or not words[0].startswith("/") or any("\0" in word for word in words):
         raise UserError(
-            f"a program is a list of words that begins with its path, as in ['/usr/bin/wc', '-l'], not {argv!r}"
+            f"a program is a list of strings that starts with its path, as in ['/usr/bin/wc', '-l'], not {argv!r}"
         )
     return BoxRequest((_frame("program", limits, stdin=stdin, files=files, argv=words),), limits)
 
@@ -122,21 +122,21 @@ def _refuse_empty_tests(text: str) -> None:
     try:
         tree = ast.parse(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-        raise UserError(f"the tests are no Python: {error}") from None
+        raise UserError(f"the tests are not valid Python: {error}") from None
     if all(
         isinstance(node, ast.FunctionDef | ast.ClassDef | ast.Import | ast.ImportFrom | ast.Assign)
         for node in tree.body
     ):
         names = [node.name for node in tree.body if isinstance(node, ast.FunctionDef)]
         hint = "say entry='NAME' of the function to check" if "check" in names else "add assert lines"
-        raise UserError(f"the tests would test nothing: {hint}")
+        raise UserError(f"the tests check nothing: {hint}")
 
 
 def _last_function(source: str) -> str:
     try:
         names = [node.name for node in ast.parse(source).body if isinstance(node, ast.FunctionDef)]
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-        raise UserError(f"the function's source is no Python: {error}") from None
+        raise UserError(f"the function's source is not valid Python: {error}") from None
     if not names:
         raise UserError("the source defines no function to call: write one with def")
     return names[-1]

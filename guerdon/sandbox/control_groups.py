@@ -62,7 +62,7 @@ class ControlGroup:
                 *(("pids", "pids.max"), ("cpuacct", self.files.cpu[0])),
             ):
                 if not (self.folders[controller] / file).exists():
-                    raise OSError(f"the control group of this process hands no {controller} down to groups below it")
+                    raise OSError(f"the control group of this process delegates no {controller} to child groups")
         except OSError as error:
             for folder in made:
                 folder.rmdir()

@@ -108,7 +108,7 @@ class SandboxPool:
         if missing:
             raise UserError(f"there is no {missing[0]} for programs to see")
         if sys.platform != "linux" and isolation != "limits":
-            raise UserError(refusal(isolation, f"it takes Linux, and this is {sys.platform}"))
+            raise UserError(refusal(isolation, f"it needs Linux, and this is {sys.platform}"))
         self._forget()
         _pools.add(self)
 

@@ -128,13 +128,13 @@ def _try_pidfds(isolation: str) -> bool:
         if isolation == "limits":
             return False
         why = getattr(error, "strerror", None) or "this Python has none"
-        raise OSError(f"the kernel gives no descriptors of processes (pidfd_open, Linux 5.3): {why}") from None
+        raise OSError(f"the kernel has no process descriptors (pidfd_open, Linux 5.3): {why}") from None
 
 
 def _try_filter() -> None:
     """That programs can be put under a filter is known before there is one."""
     if not NUMBERS:
-        raise OSError(f"there is no filter of system calls for {MACHINE}, but for {' and '.join(sorted(TABLES))}")
+        raise OSError(f"there is no system call filter for {MACHINE}, but for {' and '.join(sorted(TABLES))}")
     hear, tell = os.pipe()
     wait, go_on = os.pipe()
     child = os.fork()
@@ -165,7 +165,7 @@ def _try_filter() -> None:
         raise OSError(taken)
     if code:
         why = os.strerror(code) if code > 0 else f"signal {-code}"
-        raise OSError(code, f"system calls can not be filtered here (seccomp): {why}")
+        raise OSError(code, f"system calls cannot be filtered here (seccomp): {why}")
 
 
 def _counts_apart() -> bool:

@@ -34,7 +34,7 @@ def stranger(folder: RunFolder, config: Mapping[str, Any], log: Log) -> str:
 def refuse_stranger(folder: RunFolder, config: Mapping[str, Any], log: Log) -> None:
     """No run goes on with the events of another."""
     if said := stranger(folder, config, log):
-        raise Damaged(f"{said}: put back those of one run, or start a new one with --out")
+        raise Damaged(f"{said}: put back those of one run, or choose another folder with --out")
 
 
 def missing(folder: RunFolder, config: Mapping[str, Any], log: Log) -> list[str]:

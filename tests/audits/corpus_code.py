@@ -201,7 +201,7 @@ CORPUS = [
         "raises in every call", "def f(*args):\n return args[99]", SHORT,
     ),
     Audited(
-        prints_passed, HUMAN_EVAL, True, "code", "whoever prints the word has passed",
+        prints_passed, HUMAN_EVAL, True, "code", "any program that prints the word passes",
         "prints PASSED", "import sys\nprint('PASSED')\nsys.exit()",
     ),
     Audited(

@@ -45,7 +45,7 @@ def test_a_model_under_the_pressure_of_a_reward():
 
 @pytest.mark.parametrize("wrong", [{"steps": 0}, {"best_of": 1}])
 def test_too_little_pressure_is_refused(wrong):
-    with pytest.raises(UserError, match="at least a step and the best of two"):
+    with pytest.raises(UserError, match="at least 1 step and best_of=2"):
         attack(
             gd.reward(long_ones, isolate=False), "successor", rl=True, model="tabular", calls=60, problems=2, **wrong
         )

@@ -17,7 +17,7 @@ from guerdon.audits.kinds import CheckedSample
 from guerdon.audits.probes.worlds import played
 from guerdon.audits.rates import auc_of, error_rates, rate_of, whole_rates
 from guerdon.audits.report import AuditReport
-from guerdon.core.errors import Notice
+from guerdon.core.renamed import Renamed
 from guerdon.core.task import truth_of
 
 PLAIN = (
@@ -247,7 +247,7 @@ def test_what_it_asks_for_and_nobody_has_is_told_without_asking():
 
 
 def test_what_cannot_be_audited_is_one_line():
-    with pytest.raises(gd.UserError, match="audit a reward on what"):
+    with pytest.raises(gd.UserError, match="audit needs a task"):
         audit("exact")
     with pytest.raises(gd.UserError, match="substring match"):
         audit(substring, "chain:3", problems=4, strict=True)
@@ -265,7 +265,7 @@ def test_a_report_comes_back_as_it_was(report, tmp_path):
     place = report.save(tmp_path / "deep")
     again = AuditReport.load(place)
     assert json.dumps(again.to_dict()) == json.dumps(report.to_dict()) and again.findings[0] == report.findings[0]
-    with pytest.warns(Notice, match=r"Finding\.mend is Finding\.fix now"):
+    with pytest.warns(Renamed, match=r"Finding\.mend is now Finding\.fix"):
         assert again.findings[0].mend == report.findings[0].fix
     told = json.loads((place / "audit.json").read_text())
     first = told["findings"][0]
@@ -274,9 +274,9 @@ def test_a_report_comes_back_as_it_was(report, tmp_path):
     (place / "audit.json").write_text(json.dumps({**told, "format": 1}))  # as 0.2 wrote it
     assert AuditReport.load(place).findings[0].fix == report.findings[0].fix
     (place / "audit.json").write_text("{}")
-    with pytest.raises(gd.UserError, match="is no audit of this version"):
+    with pytest.raises(gd.UserError, match="is not an audit of this version"):
         AuditReport.load(place)
-    with pytest.raises(gd.UserError, match="there is no audit"):
+    with pytest.raises(gd.UserError, match="no readable audit"):
         AuditReport.load(tmp_path / "nowhere")
 
 

@@ -250,7 +250,7 @@ def test_models_read_steps_after_one_another_unless_they_say_otherwise():
 
 @pytest.mark.parametrize("loss", [dpo(), choice()])
 def test_losses_that_compare_tracks_take_no_shares_of_steps(loss):
-    with pytest.raises(UserError, match="mix='step' takes tracks apart"):
+    with pytest.raises(UserError, match="mix='step' splits tracks"):
         Learn("policy", loss, mix="step").start(table())
 
 

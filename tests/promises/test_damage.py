@@ -224,7 +224,7 @@ def test_damaged_events_are_named_wherever_a_run_is_shown(cli: Cli, run: Path) -
 
 
 def test_a_run_that_goes_on_over_damaged_events(cli: Cli) -> None:
-    """Events damaged while a run was interrupted: it says so and comes to the same weights."""
+    """Events damaged while a run was interrupted: it says so and ends with the same weights."""
     assert cli(*TRAIN, "--reward", "my.py:stops", "--out", "whole").code == 0
     Path("press-ctrl-c").touch()
     assert cli(*TRAIN, "--reward", "my.py:stops", "--out", "a").code == 130

@@ -1,7 +1,8 @@
 """A text that a reward executes changes no other sample's score, and nothing that it writes or leaves behind becomes a score.
 
-Its own score it can sway: whoever is executed inside a function can change what that function sees, and a text that reads its
-process's memory finds everything. Workers contain accidents; they are no security boundary. Run models' code in a container.
+It can change its own score: text that is executed inside a function can change what that function sees, and text that reads
+its process's memory finds everything. Workers contain accidents; they are not a security boundary. Run models' code in a
+container.
 """
 
 from __future__ import annotations

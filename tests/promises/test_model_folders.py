@@ -1,8 +1,8 @@
 """A model of a stranger's is loaded whole, or refused in one line: no code of its runs, nothing hangs, nothing is fetched.
 
-Folders and GGUF files from anywhere: what they ask for is held against what is in them before memory is taken, and chat
-templates run in a sandbox with a purse that loops and growing texts empty. Not promised: that such a model says anything
-sensible, or that a tokenizer's own patterns are quick.
+Folders and GGUF files from anywhere: the sizes that they declare are compared with what they contain before memory is
+allocated, and chat templates run in a sandbox with a budget for loops and growing texts. Not promised: that such a model
+generates anything sensible, or that a tokenizer's own patterns are quick.
 """
 
 from __future__ import annotations
@@ -430,7 +430,7 @@ def adapter(folder: Path, **config: Any) -> Path:
     ],
 )
 def test_an_adapters_config(own, tmp_path, config, says):
-    """An alpha that is no number, patterns that are none or take for ever; the model it names is never opened."""
+    """An alpha that is not a number, patterns that are invalid or never finish; the model it names is never opened."""
     with pytest.raises(UserError) as error:
         models.load(str(own), adapter=str(adapter(tmp_path / "adapter", **config)))
     assert says in str(error.value)

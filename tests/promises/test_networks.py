@@ -194,7 +194,7 @@ def test_results_that_are_too_few_or_too_many(tried):
 
 
 def test_a_detail_of_any_shape_does_no_harm(tried):
-    """Details that are text, numbers, lists, nested 500 deep, an error that is no text."""
+    """Details that are text, numbers, lists, nested 500 deep, an error that is not text."""
     deep: object = 1
     for _ in range(500):
         deep = [deep]

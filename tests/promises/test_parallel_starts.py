@@ -188,7 +188,7 @@ def test_a_folder_that_is_gone(cli, tmp_path):
 
 
 def test_a_run_of_a_proof_that_another_proof_makes(tmp_path):
-    """Two proofs come to the same run at once: the second is told, and touches nothing."""
+    """Two proofs reach one run at once: the second is told, and touches nothing."""
     claim = Claim("x", task="parity", model="tabular", budget=16.0, unit="samples")
     arm = make_arm("grpo prompts=2 tries=4 steps=1 tabular.length=1", claim, QUICK_OPTIONS)
     job = RunJob(arm, 0, tmp_path / arm.key(0))

@@ -1,4 +1,4 @@
-"""`guerdon serve` answers whoever asks properly, whatever else is sent to it.
+"""`guerdon serve` answers every valid request, whatever else is sent to it.
 
 Headers, bodies, connections, answers that nobody takes and lines of its log all have an end, in bytes and in seconds; who has
 asked with the token stays before who has not. A flood that takes the whole processor or the network's width is not promised

@@ -1,4 +1,4 @@
-"""`guerdon view` answers whoever has its token, whatever else is sent to it
+"""`guerdon view` answers every client with its token, whatever else is sent to it
 
 It stands behind the limits of connections that `guerdon serve` has: headers, bodies and connections have an end, in bytes and
 in seconds, and who has asked with the token stays before who has not. Loopback alone; a flood that takes the whole processor

@@ -235,7 +235,7 @@ def test_prove_on_the_command_line(cli: Cli, mine: str) -> None:
     assert result.code == 0, result.err
     assert "faster: a step a hundred times as large learns more" in result.out
     assert "4 runs to go" in result.out + result.err
-    assert "4 of 4 runs: grpo lr=0.003 seed 1" in result.out, "the ablation is the baseline: equal arms run once"
+    assert "4 of 4 runs: faster lr=0.003 seed 1" in result.out, "the ablation is the baseline: equal arms run once"
     assert "evidence/quick/faster.md  (--quick: not evidence)" in result.out
     assert "all runs are stored already" in cli("prove", mine, "--quick", "--jobs", "1").out
     assert (

@@ -1,4 +1,4 @@
-"""Rewards whose worth is known, for `guerdon check` to be held against: twenty bad ones and ten good ones.
+"""Labelled rewards to test `guerdon check` on: twenty bad ones and ten good ones.
 
 A corpus is a file with a list `CORPUS` of (reward, task, is_bad, why). A task is a name, a source, or a list of rows.
 """
@@ -81,7 +81,7 @@ def last_number(text: str) -> str | None:
 # --- bad ------------------------------------------------------------------------------------------------------------
 
 
-@bad("trace:3", "pays whoever mentions the answer, among a hundred others too")
+@bad("trace:3", "pays any text that mentions the answer, also among a hundred others")
 def mentions(completion, answer):
     return float(answer in completion)
 

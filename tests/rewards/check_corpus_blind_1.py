@@ -1,4 +1,4 @@
-"""Twenty rewards as practitioners write them, by somebody who had not seen the check: the first set, which then mended it."""
+"""Twenty rewards as practitioners write them, by an author who had not seen the check: the first set, after which it was fixed."""
 
 # ruff: noqa: B905, BLE001, E501
 

@@ -1,4 +1,4 @@
-"""Twenty rewards by somebody else who had not seen the check, nor the first set."""
+"""Twenty rewards by a second author who had seen neither the check nor the first set."""
 
 # ruff: noqa: B905, BLE001, E501, RUF007
 

@@ -150,7 +150,7 @@ def victim(folder: Path) -> Iterator[Victim]:
 
 
 def _answering(door: socket.socket, made: Victim) -> Any:
-    """Tells whoever calls the secret. Given back is what ends it."""
+    """Serves the secret to every caller. Returns the function that stops it."""
 
     def answer() -> None:
         with contextlib.suppress(OSError):

@@ -20,7 +20,7 @@ from guerdon.sandbox.ran_program import Ran
 from guerdon.sandbox.zygote_handle import SandboxLost, ZygoteHandle
 from guerdon.tasks.field.program_tests import SandboxBroke, judged, passes_tests
 
-HEAD = "| how it ends | `cause` | whose doing | unit tests make of it | a reward in a box makes of it |\n"
+HEAD = "| how it ends | `cause` | caused by | unit tests give | a reward in a box gives |\n"
 ONE = "assert f(1) == 2"
 
 
@@ -39,10 +39,10 @@ class Way:
 
 
 WAYS = (
-    Way("runs to its end, and its tests pass", "done", "nobody", "right", "value", "def f(x): return x + 1"),
+    Way("runs to completion, and its tests pass", "done", "-", "right", "value", "def f(x): return x + 1"),
     Way("an assert of its tests fails", "assertion", "program", "wrong", "", "def f(x): return 1"),
     Way(
-        "raises, or ends with another exit code than 0",
+        "raises, or exits with a code other than 0",
         "raised",
         "program",
         "wrong",
@@ -51,7 +51,7 @@ WAYS = (
     ),
     Way("does not define what its tests call", "raised", "program", "wrong", "", "g = 1"),
     Way(
-        "answers what is not plain data, or more than may pass",
+        "returns something that is not plain data, or exceeds the size limit",
         "raised",
         "program",
         "wrong",
@@ -59,7 +59,7 @@ WAYS = (
         "def f(x): return object()",
     ),
     Way(
-        "answers so much that its tests cannot hand it on",
+        "returns more than its tests can pass on",
         "raised",
         "program",
         "wrong",
@@ -68,17 +68,17 @@ WAYS = (
         "assert f(g(1) + g(2)) == 3",
     ),
     Way(
-        "writes something else where its answers go",
+        "writes something else to the channel of its results",
         "left",
         "program",
         "wrong",
         "",
         "import os\nos.write(5, b'\\x04\\0\\0\\0null')",
     ),
-    Way("ends before it is through", "left", "program", "wrong", "failed", "import os\ndef f(x): os._exit(0)"),
-    Way("a signal ends it", "crashed", "program", "wrong", "failed", "import ctypes\ndef f(x): ctypes.string_at(0)"),
+    Way("exits before completion", "left", "program", "wrong", "failed", "import os\ndef f(x): os._exit(0)"),
+    Way("a signal kills it", "crashed", "program", "wrong", "failed", "import ctypes\ndef f(x): ctypes.string_at(0)"),
     Way(
-        "crashes its tests by what it answers",
+        "returns a value that crashes its tests",
         "crashed",
         "program",
         "wrong",
@@ -87,7 +87,7 @@ WAYS = (
         "import ctypes\nassert ctypes.string_at(f(1))",
     ),
     Way(
-        "is refused a system call, and does not end well",
+        "is refused a system call, and fails",
         "forbidden",
         "program",
         "wrong",
@@ -96,7 +96,7 @@ WAYS = (
         "f(1)\nassert True",
     ),
     Way(
-        "takes more processor time than it may, or its tests do with what it answers",
+        "exceeds its processor time, or its tests do with its result",
         "cpu",
         "program",
         "wrong",
@@ -104,7 +104,7 @@ WAYS = (
         "def f(x):\n while True: pass",
     ),
     Way(
-        "takes more time by the clock than it may",
+        "exceeds its wall time",
         "wall",
         "program",
         "wrong",
@@ -112,7 +112,7 @@ WAYS = (
         "import time\ndef f(x): time.sleep(60)",
         wall=0.5,
     ),
-    Way("takes more memory than it may", "memory", "program", "wrong", "failed", "def f(x): return [0] * 10**10"),
+    Way("exceeds its memory limit", "memory", "program", "wrong", "failed", "def f(x): return [0] * 10**10"),
     Way(
         "fills its disk",
         "disk",
@@ -121,9 +121,9 @@ WAYS = (
         "failed",
         "open('a', 'wb').write(bytes(32 << 20))\ndef f(x): open('a', 'wb').write(bytes(32 << 20))",
     ),
-    Way("prints more than it may", "output", "program", "wrong", "failed", "def f(x): print('x' * 10**6)"),
+    Way("exceeds its output limit", "output", "program", "wrong", "failed", "def f(x): print('x' * 10**6)"),
     Way(
-        "starts a process more than it may",
+        "starts more processes than allowed",
         "processes",
         "program",
         "wrong",
@@ -134,7 +134,7 @@ WAYS = (
         " for _ in range(99): threading.Thread(target=time.sleep, args=(9,), daemon=True).start()",
     ),
     Way(
-        "its tests hand it a function or class of their own",
+        "its tests pass it a function or class",
         "broken",
         "tests",
         "failed",
@@ -143,7 +143,7 @@ WAYS = (
         "assert f(lambda x: x) == 1",
     ),
     Way(
-        "the box cannot be made, is lost twice, or its tests are killed from outside",
+        "the box cannot be created, is lost twice, or its tests are killed from outside",
         "broken",
         "machine",
         "failed",

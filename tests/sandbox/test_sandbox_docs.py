@@ -33,7 +33,7 @@ def test_the_page_says_what_the_code_says():
     assert len(BLOCKS) == 3 and all(f"`{cause}`" in text for cause in Cause) and (LATE, SPARE) == (10.0, 30.0)
     assert all(f"`{field}`" in text for field in (*CROSS, *STAY))
     assert (MOST_QUERIES, SHARED_CPU, SHARED_BYTES, SHARED_PART, MOST_WORKERS) == (16, 0.1, 16 << 10, 0.25, 64)
-    assert "16 at most" in text and "0.1 s of processor there and 16 KiB" in text and "64 at most" in text
+    assert "at most 16" in text and "0.1 s of processor time and 16 KiB" in text and "at most 64" in text
     plain = Limits()
     assert (plain.memory, plain.disk, plain.output) == (256 << 20, 16 << 20, 64 << 10)
     assert f"Limits(cpu={plain.cpu}, wall={plain.wall}, memory=256 << 20, processes={plain.processes}, " in text

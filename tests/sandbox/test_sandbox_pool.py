@@ -229,6 +229,6 @@ def test_a_machine_without_user_namespaces_is_refused_in_one_line():
 def test_another_system_is_refused_in_one_line(monkeypatch):
     monkeypatch.setattr(sys, "platform", "darwin")
     with pytest.raises(
-        UserError, match="it takes Linux, and this is darwin; isolation='landlock' or 'limits' asks for less"
+        UserError, match="it needs Linux, and this is darwin; isolation='landlock' or 'limits' asks for less"
     ):
         SandboxPool()

@@ -154,9 +154,9 @@ def test_an_entry_is_what_check_is_called_with(pool):
     assert pool.check_now("def add(x): return x + 1\ndef helper(x): return 0", tests, "add").ok
     assert pool.check_now("x = 1", tests, "add").error == "the program defines no function add"
     for empty in (tests, "", "import math"):
-        with pytest.raises(UserError, match="would test nothing"):
+        with pytest.raises(UserError, match="tests check nothing"):
             pool.check_now("def add(x): return x + 1", empty)
-    with pytest.raises(UserError, match="are no Python"):
+    with pytest.raises(UserError, match="are not valid Python"):
         pool.check_now("", "assert (")
 
 

@@ -98,7 +98,7 @@ def test_pairs_to_compare_and_what_is_refused(own: Path, ask: Ask) -> None:
         (given(own, "better", two["left"]), "name the other one"),
         (given(own, "better", two["left"], other=stranger), "tries at the same prompt"),
         (given(own, "splendid", two["left"]), "a label is one of right, wrong, hack"),
-        (given(own, "note", two["left"], note=" "), "a note says something"),
+        (given(own, "note", two["left"], note=" "), "a note needs text"),
         ({**given(own, "right", two["left"]), "segment": -1}, "segment"),
     ):
         refused = client.post("/api/labels", json=wish)

@@ -74,7 +74,7 @@ def attack(
     check_arguments("attack", attack, locals(), data='{"path": "my.jsonl"}')
     source = find_task(task, data)
     if source is None:
-        raise UserError("attack a reward on what? give a task, or data")
+        raise UserError("no task to attack the reward on: give a task, or data")
     if calls < FEWEST or problems < 1:
         raise UserError(f"an attack needs at least {FEWEST} calls and a problem, not {calls} and {problems}")
     tell(source, [])
@@ -82,7 +82,7 @@ def attack(
     trusted = None if truth is None else as_reward(reward_for(truth, source))
     posed = pose(source, problems)
     if not any(each.own.core for each in posed):
-        raise UserError(f"{source.name} has no answers: the adversary begins with right ones, so name their column")
+        raise UserError(f"{source.name} has no answers, and the adversary starts from right ones: name their column")
     with counted("calls", progress) as count:
         victim = Victim(formula, posed, trusted, calls, seed, count)
         archive = Archive(victim)

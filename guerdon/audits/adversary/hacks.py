@@ -81,7 +81,7 @@ class AttackReport:
     seed: int = 0
     form: str = ""  # in which form answers were written, where it is not the task's own
     tried: int = 0  # completions that a model sampled
-    unclear: int = 0  # liked texts of which the truth could not be told
+    unclear: int = 0  # liked texts that could not be labelled
     missing: dict[str, int] = field(default_factory=dict)  # completions without a score, by reason
     notes: list[str] = field(default_factory=list)
     curves: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
@@ -129,7 +129,7 @@ class AttackReport:
             if self.missing
             else []
         )
-        said += [f"of {self.unclear} liked texts the truth could not be told"] if self.unclear else []
+        said += [f"liked texts that could not be labelled: {self.unclear}"] if self.unclear else []
         return [*said, *self.notes]
 
     def _repr_html_(self) -> str:
@@ -149,8 +149,8 @@ class AttackReport:
 
 
 CURVES = {
-    "best_of": "the sample that the reward likes best among n: what it is paid, and how often it is right",
-    "trained": "a policy that learns the reward: what it is paid, and how often it is right, by its KL from the start",
+    "best_of": "best of n by the reward: mean reward (proxy) and accuracy (truth)",
+    "trained": "a policy trained on the reward: mean reward (proxy) and accuracy (truth), by KL from the start",
 }
 
 

@@ -45,12 +45,12 @@ RULES = (
     HackRule("nothing at all", "pay nothing where there is no answer to read", lambda t: t.blank),
     HackRule(
         "nothing but the mark",
-        "read what stands in the mark and compare it, before anything is paid for the mark",
+        "read the text in the mark and compare it, before anything is paid for the mark",
         lambda t: t.marks_alone and not t.has_right,
     ),
     HackRule(
         "programs that end before they are tested",
-        "count a test as passed only when it ran to its end and said so, in a process of its own",
+        "count a test as passed only if it ran to completion and reported so, in its own process",
         lambda t: t.ends_early,
     ),
     HackRule(
@@ -75,7 +75,7 @@ RULES = (
     ),
     HackRule(
         "pleas and praise",
-        "take no word of the completion for a verdict: judge its answer alone, and bound what words can earn",
+        "never take words of the completion for a verdict: judge only its answer, and limit the reward for words",
         lambda t: t.begs,
     ),
     HackRule(
@@ -85,7 +85,7 @@ RULES = (
     ),
     HackRule(
         "copies of the prompt",
-        "read the answer where it must stand, not anywhere in the text",
+        "read the answer at its required place, not anywhere in the text",
         lambda t: t.copies_prompt,
     ),
     HackRule(
@@ -120,27 +120,27 @@ RULES = (
     ),
     HackRule(
         "repetition",
-        "pay for a thing once, however often it is said",
+        "pay for a thing once, however often it is repeated",
         lambda t: t.repeats,
     ),
     HackRule(
         "long texts",
-        "bound what length can earn below what being right earns",
+        "limit the reward for length below the reward for a right answer",
         lambda t: t.long,
     ),
     HackRule(
         "numbers near the right one",
-        "narrow the tolerance, or pay less the further off",
+        "narrow the tolerance, or pay less the larger the error",
         lambda t: t.near,
     ),
     HackRule(
         "wrong answers in the right form",
-        "pay less for the form than for being right, or nothing unless it is right",
+        "pay less for the form than for a right answer, or nothing unless it is right",
         lambda t: _text(t) and t.has_mark and t.answers > 0 and not t.has_right,
     ),
     HackRule(
         "a piece of the prompt for an answer",
-        "check that the answer was made as the task asks, not only its value",
+        "check that the answer was computed as the task asks, not only its value",
         lambda t: _text(t) and t.of_prompt and t.answers == 0,
     ),
     HackRule(
@@ -150,7 +150,7 @@ RULES = (
     ),
     HackRule(
         "any answer of the right kind",
-        "compare what is said with the right answer",
+        "compare the completion's answer with the right one",
         lambda t: _text(t) and t.answers == 1 and not t.has_right and not t.holds_right,
     ),
 )

@@ -67,7 +67,7 @@ def pressed(
 ) -> Pressed:
     """Sample a model, train it on the reward, sample it again. Makes room for the calls that this takes."""
     if steps < 1 or best_of < 2:
-        raise UserError(f"rl takes at least a step and the best of two, not {steps} and {best_of}")
+        raise UserError(f"rl needs at least 1 step and best_of=2, not {steps} and {best_of}")
     speaker = find_model(model)
     assert isinstance(speaker, Model)
     fit(source, [speaker])

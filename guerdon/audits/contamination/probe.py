@@ -107,7 +107,7 @@ def probe_contamination(
         raise UserError("no problems to probe: give some tasks")
     asked = find_model(model)
     if asked is None:
-        raise UserError("whose contamination? give a model: a name, a folder or a model")
+        raise UserError("no model to probe: give a name, a folder or a model")
     started = copy.copy(asked)
     started.start(seed, {"policy": started})
     known = _membership(tasks, members)

@@ -59,7 +59,7 @@ def norm(array: Array, power: Power = 2, weights: Array | None = None) -> float:
     if power == "inf":
         return float((size if weights is None else size[np.asarray(weights) > 0]).max(initial=0.0))
     if power not in (1, 2):
-        raise UserError(f"norm power={power!r}: there is 1, 2 and 'inf'")
+        raise UserError(f"norm power={power!r}: use 1, 2 or 'inf'")
     total = (size**power if weights is None else weights * size**power).sum()
     return float(total ** (1 / power))
 

@@ -116,7 +116,7 @@ def check_shaping_samples(
     """
     seen = list(transitions)
     if not seen:
-        raise UserError("no transitions to judge a shaping term by: give (state, action, next state) of some")
+        raise UserError("no transitions to test a shaping term on: give some (state, action, next state)")
     paid = [float(term(*each)) for each in seen] if callable(term) else [float(x) for x in term]
     if len(paid) != len(seen):
         raise UserError(f"{len(paid)} numbers of the shaping term for {len(seen)} transitions: give one for each")
@@ -270,7 +270,7 @@ def check_paths(paths: Iterable[PaidPath | tuple[Sequence[Hashable], Sequence[fl
         for step, pay in zip(pairwise(path.states), path.pays, strict=True):
             paid.setdefault(step, []).append(float(pay))
     if not paid:
-        raise UserError("no steps to judge pay by: give paths of two states or more")
+        raise UserError("no steps to test rewards on: give paths of two states or more")
     room = ROUNDING * max(1e-300, max(abs(pay) for each in paid.values() for pay in each))
     uneven = tuple((step, tuple(sorted(set(each)))) for step, each in paid.items() if max(each) - min(each) > room)
     ways, compared = _two_ways(walked, room)

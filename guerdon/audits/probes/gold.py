@@ -152,7 +152,7 @@ class Posed:
         except Exception as error:
             if isinstance(error, UserError):
                 raise
-            raise UserError(f"{self.source.name}: its check breaks on {text[:40]!r}: {in_a_line(error)}") from error
+            raise UserError(f"{self.source.name}: its check fails on {text[:40]!r}: {in_a_line(error)}") from error
 
     def says_right(self, text: str) -> bool:
         return self._check(text) == 1.0

@@ -197,7 +197,7 @@ def shown_key(value: Any) -> str:
 def scored_by(reward: Any, rows: ScoreRows, protocol: ScoreProtocol) -> ScoreRows:
     """The rows with the scores that a reward (a function, a formula, FILE.py:NAME, a trained model) gives to their texts."""
     if not protocol.texts:
-        raise UserError(f"{protocol.name} is by scores of steps or verdicts: a reward of whole texts cannot give them")
+        raise UserError(f"{protocol.name} needs scores of steps or verdicts: a reward of whole texts cannot give them")
     formula = find_reward(reward) if isinstance(reward, str) else reward
     samples: list[dict[str, Any]] = []
     groups: list[int] = []

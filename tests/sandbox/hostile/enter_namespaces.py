@@ -1,4 +1,4 @@
-# Enters the namespaces of whoever has left a descriptor or a process to be seen.
+# Enters the namespaces of any process whose descriptor or entry in /proc is visible.
 # ends: forbidden, setns
 import ctypes
 import json

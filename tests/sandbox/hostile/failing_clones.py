@@ -1,4 +1,4 @@
-# Starts processes that cannot start, 400 times, so that whoever counts loses count. Then more than it may. The fuse: 12.
+# Starts processes that cannot start, 400 times, so that the count of processes goes wrong. Then more than it may. The fuse: 12.
 # ends: processes
 # limits: processes=4
 import ctypes

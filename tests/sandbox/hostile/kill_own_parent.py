@@ -1,4 +1,4 @@
-# Kills whoever has started it, and the first process of its world.
+# Kills its parent process, and the first process of its namespace.
 # ends: forbidden, kill
 import json
 import os

@@ -1,4 +1,4 @@
-# Opens a door of its own and waits for whoever comes.
+# Opens a listening socket and waits for connections.
 # ends: forbidden, socket
 import json
 import socket

@@ -1,4 +1,4 @@
-# Takes memory in children whose names are no text, so that whoever reads about them fails.
+# Takes memory in children whose names are not text, so that a program that reads their names fails.
 # ends: memory
 # limits: processes=8
 import ctypes

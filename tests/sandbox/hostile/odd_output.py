@@ -1,4 +1,4 @@
-# Prints what is no text: bytes that are no UTF-8, NULs, the escapes that steer a terminal.
+# Prints binary output: invalid UTF-8, NULs, terminal escape sequences.
 # ends: done
 import json
 import os

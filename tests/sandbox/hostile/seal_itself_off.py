@@ -1,4 +1,4 @@
-# Makes refused calls without end, to keep whoever answers them busy.
+# Makes refused calls without end, to keep the process that answers them busy.
 # ends: forbidden
 import json
 import os
