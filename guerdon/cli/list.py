@@ -132,7 +132,9 @@ def _summary(output: Output, runs: Path) -> None:
     for kind, groups in _names(runs).items():
         count = sum(len(names) for names in groups.values())
         if len(groups) == 1:
-            _tell_group(output, f"{kind:<8}{count:>4}", next(iter(groups.values())), width, lines=2)
+            _tell_group(
+                output, f"{kind:<8}{count:>4}", next(iter(groups.values())), width, lines=1 if kind == "settings" else 2
+            )
             continue
         output.say(f"{kind:<8}{count:>4}" + ("" if count else f"  none in {runs}/"))
         for family, names in groups.items():

@@ -53,7 +53,7 @@ def setting_names() -> list[str]:
         node for node in ast.walk(_tree(HOME / "loop" / "proof" / "setting_suite.py")) if isinstance(node, ast.Call)
     ]
     names = [call.args[0] for call in calls if getattr(call.func, "id", "") == "NamedSetting"]
-    return [name.value for name in names if isinstance(name, ast.Constant)]
+    return [str(name.value) for name in names if isinstance(name, ast.Constant)]
 
 
 def reward_names() -> list[str]:

@@ -221,7 +221,7 @@ def test_links_outlive_selections_and_joins():
     assert [x.tolist() for x in followed(batch.take(torch.tensor([True, False])))] == [[], []]
     asked = ask(whole, Said("1", "0"))
     lost = cat([asked.take(torch.tensor([False, True, True, True])), pack([])])  # its segments are numbered anew
-    with pytest.raises(UserError, match=r"what follows episode 0\.0\.0 cannot be told since tracks"):
+    with pytest.raises(UserError, match=r"what follows episode 0\.0\.0 is unknown because tracks"):
         followed(lost)
 
 

@@ -219,5 +219,5 @@ def test_a_tokenizer_is_fetched_without_the_weights(hub):
 def test_what_the_hub_does_not_give_is_said(hub):
     with pytest.raises(UserError, match=r"there is no folder me/tinny here and no such model at http.*`hf auth login`"):
         gd.models.load("me/tinny")
-    with pytest.raises(UserError, match="me/gated is given only to who agreed to its terms"):
+    with pytest.raises(UserError, match="me/gated is gated: accept its terms"):
         gd.models.load("me/gated")

@@ -23,7 +23,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 pytest.importorskip("fastapi")
-from fastapi import HTTPException
+from starlette.exceptions import HTTPException
 
 from guerdon.network.request_limits import LimitedBody
 

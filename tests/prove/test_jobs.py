@@ -91,7 +91,7 @@ def test_libraries_say_in_their_own_words_that_a_gpu_is_full(error, full):
 def test_one_at_a_time_waits_for_nobody(tmp_path):
     with (
         pytest.warns(Notice, match="faster seed 0 failed, and the others go on: .* memory is full"),
-        pytest.raises(RunStopped, match=r"1 of 4 runs failed; faster seed 0: .* memory is full"),
+        pytest.raises(RunStopped, match=r"1 of 6 runs failed; faster seed 0: .* memory is full"),
     ):
         prove([crowded(tmp_path, 1)], how(tmp_path, quick=True), quiet)
 

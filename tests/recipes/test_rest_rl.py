@@ -145,7 +145,7 @@ def test_a_line_is_worth_the_mean_of_all_ways_through_it():
 class Longest:
     """A scorer that likes long answers."""
 
-    along = "last"
+    reduce_steps = "last"
 
     async def steps(self, tree, lines):
         return [float(len(line.text)) for line in lines]

@@ -71,7 +71,7 @@ def test_what_is_broken_is_there_with_its_fault(small_run: Path, tmp_path: Path)
     os.mkfifo(tmp_path / "piped/events.jsonl")
     (tmp_path / "loop").symlink_to(tmp_path)
     bad, good, piped = Library([tmp_path]).runs()
-    assert "no readable run.json" in bad.fault and not good.fault and "no file" in piped.fault
+    assert "no readable run.json" in bad.fault and not good.fault and "not a file" in piped.fault
 
 
 def test_a_run_that_was_deleted_is_missing(small_run: Path, tmp_path: Path) -> None:

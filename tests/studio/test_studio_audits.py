@@ -167,17 +167,17 @@ def test_any_audit_is_read_or_refused_in_a_line(odd: Any) -> None:
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("{", "no JSON"),
-        ("", "no JSON"),
-        ("[" * 200_000, "no JSON"),
-        ('{"reward": "\\ud800', "no JSON"),
-        (b"\xff\xfe{", "no JSON"),
+        ("{", "not JSON"),
+        ("", "not JSON"),
+        ("[" * 200_000, "not JSON"),
+        ('{"reward": "\\ud800', "not JSON"),
+        (b"\xff\xfe{", "not JSON"),
         ("[1]", "it is no object"),
         ('{"format": 3}', "no audit of this version"),
         ('{"name": "a package"}', "no audit of this version"),
         (f'{{"format": {FORMAT}}}', "it has no reward"),
         (f'{{"format": {FORMAT}, "reward": 3}}', "it has no task"),
-        ("9" * 5_000, "no JSON"),
+        ("9" * 5_000, "not JSON"),
     ],
     ids=lambda v: str(v)[:16],
 )
@@ -204,7 +204,7 @@ def test_what_is_no_plain_file_is_told(tmp_path: Path, monkeypatch: pytest.Monke
     (tmp_path / "loop" / "audit.json").symlink_to("audit.json")
     monkeypatch.setattr(audit_shelf, "LARGEST", 1_000)
     rows = {row["name"]: row["why"] for row in AuditShelf(Library([tmp_path])).summaries()}
-    assert "no file" in rows["piped"] and "no file" in rows["folder"] and "larger than" in rows["large"]
+    assert "not a file" in rows["piped"] and "not a file" in rows["folder"] and "larger than" in rows["large"]
     assert "loop" not in rows, "a link that leads nowhere is nothing"
 
 
@@ -219,7 +219,7 @@ def test_an_audit_that_is_gone_or_never_was_is_missing(ask: Ask, tmp_path: Path)
     assert client.get(f"/api/audits/one/{id_at(folder)}").status_code == 200
     (folder / "audit.json").unlink()
     gone, never = (client.get(f"/api/audits/one/{id}") for id in (id_at(folder), "audit-x"))
-    assert gone.status_code == never.status_code == 404 and "any more" in gone.json()["error"]
+    assert gone.status_code == never.status_code == 404 and "no longer" in gone.json()["error"]
     assert listed(client) == []
 
 

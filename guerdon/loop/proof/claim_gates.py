@@ -176,7 +176,7 @@ def solutions_fit(claim: Claim, arm: Arm) -> Gate | None:
         return None
     trained = [model for model in recipe.models.values() if model.trains]  # those of a scorer may have no policy
     model, most = recipe.models.get("policy", trained[0] if trained else None), recipe.sampling.max_tokens
-    if not hasattr(model, "recite"):
+    if not hasattr(model, "teacher_force"):
         return None
     worst, share = "", 1.0
     for kind, lengths in solution_lengths(model, source).items():

@@ -139,7 +139,7 @@ def values():
 class longest:
     """A scorer that likes long answers."""
 
-    along = "last"
+    reduce_steps = "last"
 
     async def steps(self, tree, lines):
         return [float(len(line.text)) for line in lines]
@@ -170,7 +170,7 @@ def worthwhile(promising=True):
 
 KNOBS = {"tries": 3, "sample": 4, "spread": 0.1, "least": 0.2, "share": 0.3, "decay": 0.4, "lr": 0.1}
 DECODED = "Exam(source=functions(), metrics=[accuracy(), tokens_spent()], env={}, keep='chosen'))"
-HEADED = "scorer=headed(model='vm', along='last')"
+HEADED = "scorer=value_scorer(model='vm', reduce_steps='last')"
 PASSED, BY_ASK = "score(reward=tests_passed(source=functions()))", "centre(by='ask')"
 PLAIN, VALUES = (
     ["single_turn()", {"policy": "lm"}, {"policy": "policy"}, "Exam(source=functions())"],
@@ -219,7 +219,7 @@ mechanism = Mechanism(
             [
                 *(PASSED, "tree_values()", "Learn(model='vm', loss=step_values(), opt=adam(lr=0.1))"),
                 "uniform(task=functions(), tries=1)",
-                "mcts(simulations=6, branch=3, scorer=played_out(by=functions(), tries=1), explore=0.2)",
+                "mcts(simulations=6, branch=3, scorer=monte_carlo_scorer(by=functions(), tries=1), explore=0.2)",
                 *(
                     VALUES,
                     {"policy": "author"},

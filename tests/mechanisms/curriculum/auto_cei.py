@@ -108,7 +108,7 @@ def told(texts, right, only_end=False, kept=None):
     tries = []
     for n, text in enumerate(texts):
         models[n > 0].start(0, {})
-        spoken = models[n > 0].recite("p", text)
+        spoken = models[n > 0].teacher_force("p", text)
         ask = gd.Ask(gd.Task("0", "p"), seats={} if n else {"policy": "other"})
         turn = segment(spoken.actions, text=text, view="p", end=End.STOPPED, logp=spoken.logp)
         tries.append(episode(turn, ask=ask, attempt=n))
@@ -119,7 +119,7 @@ def told(texts, right, only_end=False, kept=None):
     after = retold("= no", only_end=only_end)(batch if kept is None else batch.take(torch.tensor(kept)), play)
     turns = [each.segments[0] for each in after.episodes]
     for each, turn in zip(after.episodes, turns, strict=True):
-        assert turn.actions.tolist() == models[each.attempt > 0].recite("p", turn.text).actions.tolist()
+        assert turn.actions.tolist() == models[each.attempt > 0].teacher_force("p", turn.text).actions.tolist()
     anew = [turn.context.tolist() == models[0].encode("p").tolist() for turn in turns]
     return [
         [turn.text for turn in turns],

@@ -187,9 +187,9 @@ mechanism = Mechanism(
             lambda: [float(judged(two_way("prm", how), GOOD).value) for how in ("min", "last")],
             [min(both(GOOD)), both(GOOD)[-1]],
         ),
-        "what cannot be told backwards is not judged": (
+        "what cannot be reversed is not judged": (
             judged_otherwise,
-            [[nan], "ValueError: its lines cannot be told backwards"],
+            [[nan], "ValueError: its lines cannot be reversed"],
         ),
         "a sample that nobody played": (
             lambda: [

@@ -129,7 +129,7 @@ mechanism = Mechanism(
             lambda: composed(recipe(**KNOBS)),
             [
                 *(TRUTH, f"line_labels(task={CHAIN}, gives_to='accuracy')"),
-                f"lines_played_on(score={TRUTH}, tries=3, soft=True, gives_to='importance')",
+                f"monte_carlo_labels(score={TRUTH}, tries=3, soft=True, gives_to='importance')",
                 f"known_labels(task={CHAIN}, coverage=0.5)",
                 "Learn(model='prm', loss=total(terms=[step_labels(), outcome(target='whole', kind='logistic', weight=0.5)]),"
                 " opt=adam(lr=0.1))",
