@@ -111,5 +111,5 @@ def test_what_is_refused():
         probe_contamination("sprig-1.1", [task], [True, False])
     with pytest.raises(UserError, match="keys look like 'task/1'"):
         probe_contamination("sprig-1.1", [task], ["1"])
-    with pytest.raises(UserError, match="whose"):
+    with pytest.raises(UserError, match="no model to probe"):
         probe_contamination(None, [task])

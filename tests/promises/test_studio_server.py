@@ -23,7 +23,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 pytest.importorskip("fastapi")
-from starlette.exceptions import HTTPException
+from fastapi.exceptions import StarletteHTTPException as HTTPException
 
 from guerdon.network.request_limits import LimitedBody
 

@@ -37,4 +37,4 @@ def test_a_task_in_words_is_the_rows(tmp_path):
 def test_two_sources_of_problems_are_refused(tmp_path, monkeypatch, capsys):
     cli = command_line(tmp_path, monkeypatch, capsys)
     said = cli("prove", "dump", "--task", "countdown:3", "--data", "my.csv")
-    assert said.code == 2 and "--task and --data are two sources of problems" in said.err
+    assert said.code == 2 and "--task and --data are both sources of problems" in said.err

@@ -267,7 +267,7 @@ def test_a_task_without_near_misses_has_wrong_answers_made():
 def test_no_problems_is_refused():
     with pytest.raises(gd.UserError, match="at least one problem"):
         gd.check_reward(right, "countdown:3", problems=0)
-    with pytest.raises(gd.UserError, match="on what"):
+    with pytest.raises(gd.UserError, match="give a task, data, or labels"):
         gd.check_reward(right)
 
 
