@@ -2,6 +2,7 @@
 runs them, signals are heard as in a terminal, and what needs a library that is not here is left out."""
 
 import signal
+import sys
 import tempfile
 from collections.abc import Generator
 from importlib.util import find_spec
@@ -9,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from _pytest.doctest import DoctestModule
+from _pytest.doctest import DoctestItem, DoctestModule
 
 collect_ignore = [] if find_spec("triton") else ["guerdon/models/kernels"]  # make kernels
 collect_ignore_glob = ["tests/sandbox/hostile*"]  # read as text and run in boxes alone: what pytest collects it imports
@@ -37,3 +38,15 @@ def signals_heard() -> None:
     for number, plain in ((signal.SIGINT, signal.default_int_handler), (signal.SIGHUP, signal.SIG_DFL)):
         if signal.getsignal(number) is signal.SIG_IGN:
             signal.signal(number, plain)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Generator[None]:
+    """A part that an example in a docstring defines is not one of its module: tests that go through every part do not see it."""
+    before = dict(core.PARTS) if (core := sys.modules.get("guerdon.core.part")) else {}
+    yield
+    if isinstance(item, DoctestItem) and core is not None:
+        for place in core.PARTS.keys() - before.keys():
+            part = core.PARTS[place]
+            if getattr(sys.modules[part.__module__], part.__name__, None) is not part:
+                del core.PARTS[place]

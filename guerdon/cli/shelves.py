@@ -9,7 +9,6 @@ import dataclasses
 import functools
 import importlib
 import pkgutil
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -81,8 +80,7 @@ def parts() -> list[Shelved]:
     for module in pkgutil.walk_packages(guerdon.__path__, "guerdon."):
         if module.name.split(".")[1] not in NOT_PARTS and not module.name.startswith(WANT_EXTRAS):
             importlib.import_module(module.name)
-    there = [cls for cls in PARTS.values() if getattr(sys.modules.get(cls.__module__), cls.__name__, None) is cls]
-    every = [Shelved(label(cls), _folder(cls.__module__), cls.__module__, cls) for cls in there]  # none of an example
+    every = [Shelved(label(cls), _folder(cls.__module__), cls.__module__, cls) for cls in PARTS.values()]
     return sorted((each for each in every if each.folder), key=lambda each: (each.folder, each.name))
 
 
