@@ -17,7 +17,7 @@ ROOT = Path(__file__).parent.parent
 def test_both_arms_do_the_same_work(tmp_path):
     out = tmp_path / "numbers.json"
     command = [sys.executable, "-m", "bench.grpo_step", "--config", "tiny", "--rounds", "1", "--steps", "2"]
-    subprocess.run([*command, "--patience", "0", "--out", str(out)], cwd=ROOT, check=True, timeout=600)
+    subprocess.run([*command, "--patience", "0", "--out", str(out)], cwd=ROOT, check=True)
     found = json.loads(out.read_text())
     assert found["config"] and found["rounds"]
 
@@ -28,7 +28,7 @@ def test_where_a_run_goes_is_all_of_it(tmp_path):
     """Phases that overlap would come to more than the whole, and those that were renamed to less."""
     out = tmp_path / "where.json"
     sizes = ["--size", "6M", "--lora", "--steps", "2", "--prompts", "1", "--tries", "2", "--prompt", "16", "--new", "4"]
-    subprocess.run([sys.executable, "-m", "bench.where", *sizes, "--out", str(out)], cwd=ROOT, check=True, timeout=600)
+    subprocess.run([sys.executable, "-m", "bench.where", *sizes, "--out", str(out)], cwd=ROOT, check=True)
     found = json.loads(out.read_text())
     assert {"sampling", "learning", "recording", "saving", "hashing"} <= found["phases"].keys() and len(
         found["steps"]
