@@ -41,7 +41,7 @@ def _one_reward(done: Sequence[StepDone]) -> str:
     scored = [e.metrics for e in done if finite(e.metrics.get(f"{column}/mean")) is not None]
     means = [m[f"{column}/mean"] for m in scored]
     size = max(map(abs, means), default=0.0) * ALIKE
-    if max(means) - min(means) > size or any(m.get(f"{column}/std", 0.0) > size for m in scored):
+    if max(means) - min(means) > size or any((finite(m.get(f"{column}/std")) or 0.0) > size for m in scored):
         return ""
     worth = f"{means[0]:.4g}"
     said = {"0": "no answer was right", "1": "every answer was right"}.get(worth, "") if column == "correct" else ""
@@ -71,7 +71,8 @@ def _flat_groups(done: Sequence[StepDone]) -> str:
 def _is_flat(event: StepDone) -> bool:
     """Whether no group of the step has two tries of different worth, by any of its advantages."""
     names = [name.removesuffix("/flat_groups") for name in event.metrics if name.endswith("/flat_groups")]
-    shares = [event.metrics[f"{n}/flat_groups"] + event.metrics.get(f"{n}/single_groups", 0.0) for n in names]
+    kinds = ("flat_groups", "single_groups")
+    shares = [sum(finite(event.metrics.get(f"{name}/{kind}")) or 0.0 for kind in kinds) for name in names]
     return all(share > 1 - ALIKE for share in shares)
 
 

@@ -40,7 +40,7 @@ def test_a_model_under_the_pressure_of_a_reward():
     assert [row["proxy"] for row in best] == sorted(row["proxy"] for row in best)
     assert [row["step"] for row in run] == [0, 1] and run[0]["kl"] == pytest.approx(0.0, abs=1e-4)
     assert report.calls <= 60 and report.tried == 2 * (4 + 8)
-    assert "likes best among n" in report.page() and report.to_dict()["curves"] == report.curves
+    assert "best of n by the reward" in report.page() and report.to_dict()["curves"] == report.curves
 
 
 @pytest.mark.parametrize("wrong", [{"steps": 0}, {"best_of": 1}])

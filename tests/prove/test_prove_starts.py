@@ -68,7 +68,7 @@ def test_a_start_prepares_a_model_by_its_name(mine: str, tmp_path: Path, jobs: i
     )
     (claim,) = found["claims"]
     assert claim["claim"]["start"] == {"guide": "grpo lr=0.3 prompts=4 tries=8 steps=60 steps=6"}
-    assert told[0] == "0 of 5" and len(told) == 8  # one run for all, those of two arms, and then the ablation's
+    assert told[0] == "0 of 7" and len(told) == 8  # the guide's run, and those of three arms at two seeds
     tried = Claim(**claim["claim"])
     arms = arms_of(mine, tried, setting.options(tried))
     start = arms["method"].starts["guide"]

@@ -42,6 +42,14 @@ def test_groups_that_never_vary() -> None:
     )
 
 
+@pytest.mark.parametrize("value", [None, "0.5", [0.5], True, 10**400])
+@pytest.mark.parametrize("name", FLAT)
+def test_a_line_of_events_that_something_changed_ends_in_notes(name: str, value: Any) -> None:
+    """Numbers of an event file may be gone or no numbers: whoever resumes such a run reads what is left."""
+    harmed = {**FLAT, name: value}
+    assert all(isinstance(note, str) for note in end_notes(steps(harmed, harmed), "after"))
+
+
 def test_a_step_varies_if_any_of_its_advantages_does() -> None:
     both = {**FLAT, "style/flat_groups": 0.5}
     assert end_notes(steps(both, both), "after") == []
