@@ -1,4 +1,4 @@
-"""What a library is told where a number is missing. Left out: the scores themselves (`rewards/stage/scorer.py`)."""
+"""What a library receives where a number is missing. Left out: the scores themselves (`rewards/stage/scorer.py`)."""
 
 from __future__ import annotations
 

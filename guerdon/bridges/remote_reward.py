@@ -41,7 +41,7 @@ LATE = (408, 504)
 MOST = 4 << 20  # bytes of an answer ...
 MOST_EACH = 64 << 10  # ... and so many more for each sample in it
 FIRST_PAUSE = 0.25  # seconds before the second try; then each time twice as long
-LOST = 5  # tries again after a lost connection: about 8 seconds in which a server may start anew
+LOST = 5  # retries after a lost connection: about 8 seconds for a server to restart
 BUSY_TRIES = 1000  # a server that says it is busy is asked until the time is over
 
 

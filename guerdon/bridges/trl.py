@@ -101,7 +101,7 @@ class TrlComponent:
 
 
 class _Shared:
-    """The scores of the samples last asked about. Asked again by the same term, they are scored anew."""
+    """The scores of the samples last asked about. A second call by the same term scores them again."""
 
     def __init__(self, whole: TrlReward) -> None:
         self.whole = whole

@@ -29,7 +29,7 @@ def name_model(output: Output, request: dict[str, Any]) -> None:
 
 
 def tell_again(output: Output, request: dict[str, Any], options: Options | None) -> None:
-    """What is not as it was in the run that is trained once more."""
+    """What differs from the run that is rerun."""
     if output.as_json or request["resume"] is not None:
         return
     _, origin = _asked(request, options)

@@ -101,7 +101,7 @@ def _torch() -> Check:
 
 
 def _processor() -> Check:
-    """Vector units and number types, as far as this torch tells."""
+    """Vector units and number types, as far as this torch reports them."""
     import torch
 
     capability = torch.backends.cpu.get_cpu_capability()

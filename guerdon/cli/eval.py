@@ -182,7 +182,7 @@ def _own_task(model: str, trust: bool) -> tuple[str | None, dict[str, Any] | Non
 
 
 def _said_of_rows(model: str) -> dict[str, Any]:
-    """What a run that was trained on rows was told of them: a test of its own is read the same way."""
+    """The row options of a run that was trained on rows: its own test set is read the same way."""
     from guerdon.store.folder import RunFolder
 
     folder = RunFolder(model)

@@ -67,7 +67,7 @@ def shortened(text: str, width: int, cut: str = "end") -> str:
 
 
 def in_lines(words: Sequence[str], width: int, most: int = 1) -> list[str]:
-    """Words after commas on at most so many lines of a width; `…` stands for those that are left out.
+    """Words after commas on at most so many lines of a width; `…` replaces the others.
 
     >>> in_lines(["centre", "gae", "returns", "mix"], 20)
     ['centre, gae, …']

@@ -30,8 +30,8 @@ COMMON = {  # of recipes
 
 
 def recipe_knobs(functions: Iterable[Callable[..., Any]], names: Iterable[str]) -> dict[str, str]:
-    """For each knob what it does; empty where nobody says. `functions` are the recipe's own and those it is made on. A knob
-    that has no comment and is not common is told by the sentence of a docstring that names it."""
+    """For each knob what it does; empty where that is not documented. `functions` are the recipe's own and those it is made
+    on. A knob that has no comment and is not common is explained by the docstring sentence that names it."""
     beside: dict[str, str] = {}
     doc = ""
     for function in functions:

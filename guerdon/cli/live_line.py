@@ -81,8 +81,8 @@ class Line:
 
 
 class LiveLine(Watch):
-    """Shows a run that was started from Python: a line that is written over where somebody looks on (`is_live`), a line now
-    and then elsewhere. A listener that needs no `with`: a run's own events open and close it."""
+    """Shows a run that was started from Python: a line that is overwritten on a terminal (`is_live`), a new line now and
+    then elsewhere. A listener that needs no `with`: a run's own events open and close it."""
 
     def __init__(self, stream: TextIO, is_live: bool) -> None:
         lasting = cast(TextIO, Lasting(stream))

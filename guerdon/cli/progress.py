@@ -30,7 +30,7 @@ from guerdon.store.event_types import (
 from guerdon.store.headline import exam_headline, headline_key, now_metric, plain
 
 LINES = 20  # at most so many lines of progress a run where there is no terminal
-PAUSE = 2.0  # and so many seconds apart
+PAUSE = 2.0  # and so many seconds between lines
 
 
 @dataclass
@@ -68,10 +68,10 @@ class Watch:
     def __init__(self, console: Console) -> None:
         self.console = console
         self.failed: Counter[str] = Counter()  # by column: scores that failed or timed out,
-        self.told: Counter[str] = Counter()  # and those the user was told of when they came
+        self.told: Counter[str] = Counter()  # and those that were already reported to the user
         self.goal = Goal(0, 0)
-        self.key = ""  # of the number that the run is about, once an exam has told it
-        self.shown = 0.0  # how far the run was when a line last told of it
+        self.key = ""  # of the run's main number, once an exam has given it
+        self.shown = 0.0  # progress of the run at the last line
         self.began = self.last_line = time.monotonic()
         self.bar: Progress | None = None
         self.live = ExitStack()

@@ -12,7 +12,7 @@ WIDTH = 60  # characters of what was said last that are shown
 
 
 def replay_traces(output: Output, path: str, reward: str, top: int, alone: bool = True) -> int:
-    """Score the traces of a file and tell what came of it. `alone`: nothing was said that is about a run."""
+    """Score the traces of a file and report the results. `alone`: nothing was said that is about a run."""
     from guerdon.data.trace_files import read_traces
     from guerdon.loop.run_traces import score_traces
 

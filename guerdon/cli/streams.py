@@ -59,7 +59,7 @@ class Lasting:
     def _end(self, error: OSError | ValueError) -> None:
         """From here on nothing is written. What is in the buffer, and what others write to the same place, goes nowhere."""
         self.over = True
-        with suppress(OSError, ValueError):  # a stream that has no place in the system, or that somebody closed
+        with suppress(OSError, ValueError):  # a stream without a file descriptor, or one that was closed
             nowhere = os.open(os.devnull, os.O_WRONLY)
             os.dup2(nowhere, self.under.fileno())
             os.close(nowhere)
@@ -119,8 +119,8 @@ def _open(stream: TextIO | None) -> TextIO:
 
 
 def _fill_gaps() -> None:
-    """Where the process was started without one of 0, 1 and 2, the next file to be opened would get the number, and with it
-    whatever somebody writes to standard error."""
+    """Where the process was started without one of 0, 1 and 2, the next file to be opened would get the number, and with
+    it all that is written to standard error."""
     for standard in (0, 1, 2):
         try:
             os.fstat(standard)

@@ -1,7 +1,7 @@
 r"""Finding an answer in text: what stands after a mark, numbers, a JSON value; and text as it is compared.
 
-Plain functions that never fail and take time linear in the text, for whoever compares answers: the checks of tasks and
-the rewards of the same names read a text by these alone.
+Plain functions that never fail and take time linear in the text, for all code that compares answers: the checks of tasks
+and the rewards of the same names read a text by these alone.
 Leaves out: algebra, number words, decimal commas, units (`5 km` is 5) and vulgar fractions such as ½.
 """
 

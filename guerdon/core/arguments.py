@@ -1,4 +1,4 @@
-"""Arguments of the front door in Python, held against its signature: what does not fit is refused in one line with the mend.
+"""Arguments of the Python front door, checked against its signature: a wrong one is refused in one line with the fix.
 
 Leaves out: knobs of recipes and parts, which are checked where they are set (`knob_values.py`).
 """

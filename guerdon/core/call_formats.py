@@ -1,4 +1,5 @@
-"""Tool calls as text: how models are told of tools, write their calls and are shown the results. One class for each way.
+"""Tool calls as text: how tools are described to models, how models write calls and how results are shown. One class for each
+way.
 
 Environments play in a format, traces are read and written in one, and so what a model learned from is what it is asked in.
 `hermes` is what Qwen, Hermes and SmolLM2 were taught (`<tool_call>{"name": ..., "arguments": {...}}</tool_call>`), `llama` what
@@ -27,7 +28,7 @@ MOST = 64  # calls that are read in a turn
 
 @dataclass(frozen=True)
 class ToolCall:
-    """A call that somebody wrote: its tool and arguments, or in `fault` what keeps it from being one."""
+    """A written call: its tool and arguments, or in `fault` why it is not one."""
 
     name: str = ""
     arguments: Any = None
@@ -62,11 +63,11 @@ class CallFormat(abc.ABC):
 
     @abc.abstractmethod
     def results(self, texts: Sequence[str]) -> Any:
-        """What the calls of a turn came to, in their order, as it is shown."""
+        """The results of a turn's calls, in their order, as they are shown."""
 
 
 class HermesCalls(CallFormat):
-    """As Qwen, Hermes and SmolLM2 write calls, and word for word as Qwen 2.5's chat template tells of tools."""
+    """As Qwen, Hermes and SmolLM2 write calls, and tools described word for word as in Qwen 2.5's chat template."""
 
     name = "hermes"
     BODY = re.compile(r"<tool_call>(.*?)(?:</tool_call>|\Z)", re.DOTALL)
@@ -99,7 +100,7 @@ class HermesCalls(CallFormat):
 
 
 class LlamaCalls(CallFormat):
-    """As Llama 3.1 and later write calls: JSON and nothing else, tools told of before the user's first words."""
+    """As Llama 3.1 and later write calls: JSON and nothing else, tools described before the user's first message."""
 
     name = "llama"
     BEFORE = (

@@ -26,7 +26,8 @@ def same_numbers(a: Tensor, b: Tensor) -> bool:
 
 
 def unexplained(what: str, missing: Tensor, reason: Tensor) -> UserError:
-    """A column with NaN and no reason for it is refused: nobody could tell a fault from what does not apply."""
+    """A column with NaN and no reason for it is refused: a fault could not be distinguished from a score that does not
+    apply."""
     bare = int((missing & (reason == Reason.VALUE)).sum())
     fault = f"{bare} NaN without a reason" if bare else "a number beside a reason why there is none"
     return UserError(

@@ -38,7 +38,7 @@ class End(StrEnum):
     DONE = "done"  # the actor finished
     CUT = "cut"  # a limit stopped it: what would have come is unknown
     FAILED = "failed"  # something broke: nothing may be learned from it
-    STOPPED = "stopped"  # it said a stop string: as whole as DONE, but its turn may go on
+    STOPPED = "stopped"  # it generated a stop string: complete as with DONE, but its turn may continue
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 It picks its own rows (`on`), counts the denominators once over them,
 splits them into micro-batches that never change the result, clips the gradient and steps the optimiser.
-The batch goes on to the next stage as it came: filtering for one learner hides nothing from the others.
+The next stage receives the batch unchanged: filtering for one learner hides nothing from the others.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from guerdon.core.pass_sizes import held_by_others
 from guerdon.core.play import Play, played_by
 from guerdon.core.schedule import settled
 
-MANY = 5  # steps in a row that teach nothing, of which the user is told
+MANY = 5  # steps in a row without a gradient after which the user is warned
 FLAT = (
     "every gradient was zero. Tries that score alike have no advantage over each other: take problems that are solved"
     " sometimes, more tries at each, or a reward that tells them apart"
@@ -39,8 +39,8 @@ class Loss(Protocol):
 
     Returns a loss and metrics that are sums over the micro-batch divided by `batch.count`: both add up over micro-batches.
     It may also have `silent(batch)`: [K] the tracks that cannot change the weights, which are then not read at all;
-    `derive(metrics)`: what an update's sums come to, where that is no sum itself; and `together`: "episode" (where it says
-    nothing), "ask" or "task", what no micro-batch may split, for it compares the tries inside.
+    `derive(metrics)`: metrics computed from an update's sums that are not sums themselves; and `together`: "episode" (where
+    it says nothing), "ask" or "task", what no micro-batch may split, for it compares the tries inside.
     """
 
     @property
@@ -159,7 +159,7 @@ class Learn(FieldColumns):
         return self.left_of(batch)
 
     def left_of(self, batch: Batch) -> Batch:
-        """What a batch goes on as once it was learned from: without what the model read with the weights it had."""
+        """The batch for the next stage, after learning: without what the model computed with its old weights."""
         return batch.without(*(n for n in batch.cols if n.startswith(f"{self.model}.")))
 
     def _shares(self, rows: Batch, play: Play, epoch: int) -> list[Batch]:
@@ -286,8 +286,8 @@ def speaking(rows: Batch, objective: Any) -> tuple[Batch, float]:
 def _speechless(batch: Batch, missing: Tensor) -> Tensor:
     """[K] tracks none of whose own steps ([S] mask) has a value: they have nothing to say, not even about the trunk.
 
-    A trunk's value is of those of its tracks that have one, so a track is judged by the segments that it shares with nobody;
-    by all of its steps, if those have none. Steps that were muted before are not held against it.
+    A trunk's value is of those of its tracks that have one, so a track's value is that of the segments it does not share;
+    of all its steps, if those have none. Steps that were muted before are not held against it.
     """
 
     def some(steps: Tensor) -> Tensor:

@@ -22,7 +22,7 @@ class Damaged(UserError):
 
 
 def read_regular(path: Path) -> bytes:
-    """The content of a file. A pipe, which nobody may ever write to, or a device, which may never end, is an OSError."""
+    """The content of a file. A pipe, which may never be written to, or a device, which may never end, is an OSError."""
     if not stat.S_ISREG(path.stat().st_mode):
         raise OSError(f"{path.name} is not a regular file")
     return path.read_bytes()

@@ -1,6 +1,6 @@
 """Episodes of one turn each, kept as columns: what was asked once for each ask, what was said in one flat array.
 
-The `Episode`s are made when somebody looks at one, and kept.
+The `Episode`s are built on first access, and kept.
 `core/pack.py` makes a Batch of the columns without looking at any.
 Leaves out: how they are played (`engine/columns.py`).
 

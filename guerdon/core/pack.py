@@ -142,7 +142,7 @@ def unpack(batch: Batch) -> list[Episode]:
 
 
 def cat(batches: Sequence[Batch]) -> Batch:
-    """One batch after another. A column that one of them lacks is *not applicable* there."""
+    """One batch after another. A column that one of them does not have is *not applicable* there."""
     if len(batches) == 1:
         return batches[0]
     whole = pack([ep for b in batches for ep in unpack(b)])

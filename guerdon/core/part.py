@@ -65,7 +65,7 @@ def knob(
 
 
 def state(*, default: Any = None, factory: Callable[[], Any] | None = None, init: Literal[False] = False) -> Any:
-    """A field that changes while the run goes on and is saved with it. JSON values, tensors, batches, and lists or dicts of
+    """A field that changes during the run and is saved with it. JSON values, tensors, batches, and lists or dicts of
     them.
 
     >>> import guerdon as gd
@@ -163,7 +163,7 @@ def part(cls: type[T] | None = None, /, *, name: str = "", aliases: tuple[str, .
 
 
 def set_known(x: Any, name: str, value: Any) -> None:
-    """Set an attribute of a part that its class knows of: one that was misspelt would be kept, and read by nobody."""
+    """Set an attribute that the part's class declares: a misspelt one would be kept and never read."""
     cls = type(x)
     if name not in cls.__dataclass_fields__ and not name.startswith("_") and not hasattr(cls, name):
         message = unknown(f"attribute of {label(cls)}", name, cls.__dataclass_fields__)
@@ -300,7 +300,7 @@ def describe(value: Any) -> Any:
             extra["source"] = source_hash(type(value))
         fields = dataclasses.fields(value)
         hashed = {f.name for f in fields if f.metadata.get("hashed", True) and not is_absent(value, f)}
-        # knobs that stand for another value here, such as "auto"
+        # knobs that are replaced by another value here, such as "auto"
         meant = {f.name: fingerprint(getattr(value, f.name)) for f in fields if f.metadata.get("as_hash")}
         meant |= value.meant() if hasattr(value, "meant") else {}
         first = {new: old for old, new in _renamed_knobs(value).items()}

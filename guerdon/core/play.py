@@ -19,7 +19,7 @@ from guerdon.core.one_turn import asks_in
 from guerdon.core.task import Ask, Sampling
 
 Playing = TypeVar("Playing", bound=Callable[..., Any])
-Listener = Callable[[Sequence[Episode]], Awaitable[None]]  # told of episodes that ended together
+Listener = Callable[[Sequence[Episode]], Awaitable[None]]  # called with episodes that ended together
 
 
 class Play(Protocol):
@@ -34,7 +34,7 @@ class Play(Protocol):
     def __call__(
         self, asks: Sequence[Ask], env: Env | None = None, seats: Mapping[str, str] | None = None
     ) -> list[Episode]:
-        """Play every ask `n` times, in the recipe's environment and seats unless told otherwise."""
+        """Play every ask `n` times, in the recipe's environment and seats by default."""
 
     def log(self, **metrics: float) -> None:
         """Add numbers to this step's record."""
@@ -46,7 +46,7 @@ class Play(Protocol):
         """What this step has cost so far, in a unit of budgets (`core/budget.py`)."""
 
     def warn(self, message: str) -> None:
-        """Tell the user something, once in the run."""
+        """Show the user a message, once in the run."""
 
     def at(self, value: Any) -> float:
         """A knob's value now, schedule or number."""
@@ -60,7 +60,7 @@ class Seat(Protocol):
 
     @property
     def calls(self) -> str:
-        """How the model that sits there was taught to call tools (`core/call_formats.py`)."""
+        """How the model in this seat was trained to call tools (`core/call_formats.py`)."""
 
     async def act(
         self,
@@ -112,7 +112,7 @@ class Seats(Protocol):
 
     @property
     def sampling(self) -> Sampling:
-        """How a role samples unless `act` or `branch` is told otherwise: as the ask says, or the run."""
+        """How a role samples by default in `act` and `branch`: as the ask sets it, or the run."""
 
     def __getitem__(self, role: str) -> Seat: ...
 
@@ -153,12 +153,13 @@ def one_turn(play: Playing) -> Playing:
 
 
 def role_of_one_turn(env: Env) -> str | None:
-    """The role that acts, where `play` says that it is one turn; one that a subclass wrote anew has to say it anew."""
+    """The role that acts, where `play` declares that it is one turn; a subclass that overrides `play` has to declare it
+    again."""
     return env.roles[0] if getattr(env.play, "one_turn", False) else None
 
 
 def awaits_seats_alone(env: Env) -> bool:
-    """Whether its `play` says so; one that a subclass wrote anew has to say it anew."""
+    """Whether its `play` declares so; a subclass that overrides `play` has to declare it again."""
     return getattr(env.play, "seats_alone", False)
 
 
@@ -170,7 +171,7 @@ class Curriculum(Protocol):
 class Stage(Protocol):
     """Batch to Batch. `needs` and `gives` name columns, or `pairs`; the loop has every needed column there before the call.
 
-    One with `async prefetch(episodes, seed)` is told of episodes as soon as they have ended, while others are being played,
+    One with `async prefetch(episodes, seed)` receives episodes as soon as they have ended, while others are being played,
     and the run's seed. With an `asks_early` that is False it says that it need not be.
     """
 

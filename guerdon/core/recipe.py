@@ -206,7 +206,7 @@ class Study:
     recipe: str = knob(default="", hashed=False)  # whose body it is, where that is one of the package's
 
     def meant(self) -> dict[str, Any]:
-        """A recipe of the package is known by its name and its settings: the code of its body is told by what ran."""
+        """A recipe of the package is known by its name and its settings: the code of its body is identified by what ran."""
         return {"body": self.recipe} if self.recipe else {}
 
     @property
@@ -405,8 +405,8 @@ def recipe(
 ) -> Callable[[Callable[..., Recipe | Study]], RecipeEntry]:
     """Name a function that builds a Recipe or a Study; `on` another recipe, one that changes what that one made. `claim` is
     what its paper says of it, to be registered and run; `screening` the settings that it is screened in. `absent` is
-    for knobs that joined a Study later: the values that mean what it did without them, which are not in its hash. `data` is
-    what the rows of a file are to it: problems with answers to find, unless told or unless those of the recipe it is made on;
+    for knobs that joined a Study later: the values that mean what it did without them, which are not in its hash. `data`
+    is what the rows of a file are for it: by default those of the recipe it is based on, or problems with answers to find;
     "pairs" of answers, answers with "labels", solutions in labelled "steps".
 
     >>> import guerdon as gd

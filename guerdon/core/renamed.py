@@ -2,7 +2,7 @@
 
 Public names and modules are in the tables here. A part says `@part(was="old")`, a knob `knob(was="old")`, a method
 `old = OldName("new")`.
-`import guerdon` reads this file, so it imports next to nothing.
+`import guerdon` reads this file, so it imports very little.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a reward may return besides a number (`Score`), and what a call of one came to (`CallResult`).
+"""What a reward may return besides a number (`Score`), and the result of calling one (`CallResult`).
 
 Imports no torch: workers import it.
 """
@@ -26,7 +26,7 @@ class Score:
 
 
 class CallResult(NamedTuple):
-    """What one call came to: what was returned, or a short traceback, or how the worker died. `tries` counts the calls."""
+    """The result of one call: what was returned, or a short traceback, or how the worker died. `tries` counts the calls."""
 
     kind: Literal["value", "failed", "timed out"]
     value: Any = None
@@ -34,12 +34,12 @@ class CallResult(NamedTuple):
     tries: int = 1
 
 
-MARK = "__dataclass__"  # of a dict that was a dataclass in a worker, which lets nobody else's dict have it
+MARK = "__dataclass__"  # of a dict that was a dataclass in a worker, which refuses it in any other dict
 SCORE = f"{Score.__module__}.{Score.__qualname__}"
 
 
 def restored(value: Any) -> Any:
-    """What a call in a worker returned: our own Score as it was there, alone or in a list, and nobody else's of that name."""
+    """What a call in a worker returned: our own Score, alone or in a list, and no other class of that name."""
     if isinstance(value, list):
         return [restored(each) if isinstance(each, dict) else each for each in value]
     if isinstance(value, dict) and value.get(MARK) == SCORE:

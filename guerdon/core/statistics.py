@@ -348,7 +348,7 @@ def stratified_auc(strata: Sequence[tuple[ArrayLike, ArrayLike]]) -> float:
 def auc_interval(
     scores: ArrayLike, positive: ArrayLike, strata: Sequence[object] | None = None, draws: int = 1000, seed: int = 0
 ) -> Interval:
-    """AUC with a percentile bootstrap: positives and negatives are resampled apart, each as many as there are.
+    """AUC with a percentile bootstrap: positives and negatives are resampled separately, each as many as there are.
 
     Args:
         scores: one for each item, finite.

@@ -97,7 +97,7 @@ class TaskSource(Protocol):
     `check_track(task, track)`, asked in place of `check`: `track` has by name what a reward is given (`made`, `actions`, ...).
 
     One whose checks wait for something outside of this process also has `async check_later(task, completion)`, or
-    `check_track_later(task, track)`, which comes to the same verdict: runs ask it for many tries at once, as episodes end.
+    `check_track_later(task, track)`, with the same verdict: runs ask it for many tries at once, as episodes end.
     With a `checks_later` that is False it says that they need not.
     """
 
@@ -145,8 +145,8 @@ async def text_truth_later(source: TaskSource, task: Task, completion: str) -> f
 
 
 def _has_twin(source: Any, name: str) -> bool:
-    """Whether a source has an async twin of a method and means it. A class that wrote the method anew has to write the twin
-    anew, or the two would come to different verdicts."""
+    """Whether a source has an async twin of a method and means it. A class that overrides the method has to override the
+    twin, or the two would give different verdicts."""
     twin = f"{name}_later"
     if inspect.iscoroutinefunction(getattr(source, name, None)):
         raise UserError(f"{label(source)}.{name} is async: call it {twin}, beside a plain {name}")
@@ -174,7 +174,7 @@ def _verdict(source: Any, value: Any) -> float | None:
 
 
 def kinds_of(source: TaskSource) -> dict[str, TaskSource]:
-    """The kinds of problems in a source, each as a source of its own. A source that tells of none is one kind."""
+    """The kinds of problems in a source, each as a source of its own. A source that names none is one kind."""
     tell = getattr(source, "kinds", None)
     return dict(tell()) if tell is not None else {source.get("train", 0).kind: source}
 

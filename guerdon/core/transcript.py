@@ -22,7 +22,8 @@ def transcript(episode: Episode, width: int = WIDTH) -> str:
     """The whole of it as text.
 
     >>> import guerdon as gd
-    >>> turns = [gd.Segment("policy", "2 + 2 =", [], [4], [0.0], text="5"), gd.Segment("policy", "Wrong.", [], [4], [0.0], text="4", parent=0)]
+    >>> turns = [gd.Segment("policy", "2 + 2 =", [], [4], [0.0], text="5"), gd.Segment("policy", "Wrong.", [], [4], [0.0],
+    text="4", parent=0)]
     >>> print(gd.transcript(gd.Episode(gd.Ask(gd.Task("7", "2 + 2 =", "4")), tuple(turns), info={"goal": 1.0})))
     task/7
       │ 2 + 2 =
@@ -55,7 +56,7 @@ def _lines(episode: Episode, width: int) -> Iterator[str]:
 
 
 def _branch(episode: Episode, at: int) -> str:
-    """Where a turn goes on from, unless that is the turn before it of the same role."""
+    """The turn that this one continues, unless that is the one before it of the same role."""
     segment = episode.segments[at]
     before = max((i for i in range(at) if episode.segments[i].role == segment.role), default=-1)
     if segment.parent == before:

@@ -126,7 +126,8 @@ class weighted_baseline(FieldColumns):
 
 @part
 class whiten(FieldColumns):
-    r"""$A = (x - \bar x) / (s + \epsilon)$ with the mean and the sample deviation over the whole batch, each role apart.
+    r"""$A = (x - \bar x) / (s + \epsilon)$ with the mean and the sample deviation over the whole batch, separately for each
+    role.
 
     Over `step`s every step that is learned from counts once for each of its tracks, so long tracks count more; over
     `track`s each track counts once, with the mean over its steps. REINFORCE++ (Hu et al. 2025, arXiv:2501.03262) is

@@ -146,14 +146,14 @@ class branch_gain(FieldColumns):
     that begin with $s$, and $\bar r$ and $s$ (the sample deviation) of all of them.
 
     TEMPO (Tran et al. 2025, arXiv:2509.18314): GRPO's advantage, corrected at the tokens where tries part. $V$ differs from
-    one step to the next only there, so every other step has GRPO's; the corrections along a try add up to $r - \bar r$ once
-    more, if no other try said the same to its end. Where tries share nothing they part at their first step, which then counts
+    one step to the next only there, so every other step has GRPO's; the corrections along a try sum to $r - \bar r$ again,
+    if no other try has the same text to its end. Where tries share nothing they part at their first step, which then counts
     twice. `outcome` $=w$: 0 leaves the corrections alone, `std=False` leaves out the division.
 
-    *Assumes* that the tries are independent draws from one start, and that what was shown and said tells where a try is.
-    *Biased:* a try's own reward is in every value, wholly so once it is alone: the more beginnings are shared, the less. With
-    $w > 0$ a step is also credited for what other steps of its try gained, as in GRPO; dividing weighs tasks by how hard they
-    are.
+    *Assumes* that the tries are independent draws from one start, and that the observations and actions so far identify the
+    state of a try. *Biased:* a try's own reward is in every value, wholly so once it is alone: the more beginnings are
+    shared, the less. With $w > 0$ a step is also credited for what other steps of its try gained, as in GRPO; dividing weighs
+    tasks by how hard they are.
 
     Tries without a value are in no mean and get no advantage. `NAME/branching` is the share of steps taken where tries part,
     `NAME/shared` of those after which another try is still the same; `NAME/flat_groups` of the groups without spread.
@@ -197,8 +197,8 @@ class branch_gain(FieldColumns):
 
 
 def merged_tree(batch: Batch, unrolled: TrackSteps, reward_K: Tensor) -> Tree:
-    """Tracks of one task and role as a tree: those that were shown and did the same are at the same node, which is worth the
-    mean of what they came to. Node g < the number of groups is group g's start; `node` is [M]."""
+    """Tracks of one task and role as a tree: those with the same observations and actions are at the same node, whose value
+    is the mean of their outcomes. Node g < the number of groups is group g's start; `node` is [M]."""
     group_K, starts_of = batch.group("task")
     count_K = steps_of(batch)
     first_K = starts(count_K)

@@ -67,7 +67,7 @@ class magnitude:
 @part
 class bandit:
     r"""For every ask a kind of problem is drawn, with the probabilities that `choose` gives, and then the next problem of that
-    kind, with `tries` tries. At the end of a step `choose` is told what each track was worth by `signal`, kind by kind.
+    kind, with `tries` tries. At the end of a step `choose` receives each track's `signal`, by kind.
 
     The batch is read as it stands after the last stage: a stage that takes tries out of it hides them from the bandit.
     A track without a value is in no mean, and counts as a try. `share/KIND` is the probability that was drawn with,

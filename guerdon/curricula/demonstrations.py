@@ -19,8 +19,8 @@ from guerdon.core.task import Ask, Split, Task
 class dataset_rows:
     """The tasks of a source that brings what is said to them (`meta["say"]`), lap after lap, each lap in an order of its own.
 
-    Tasks of one prompt come one after the other, so that they meet in an update: a reward model that sees the pairs of a
-    prompt apart from each other learns its answers by heart (Ouyang et al. 2022, arXiv:2203.02155).
+    Tasks of one prompt come one after the other, so that they meet in an update: a reward model that sees the pairs of
+    a prompt in different updates overfits to its answers (Ouyang et al. 2022, arXiv:2203.02155).
 
     >>> import guerdon as gd
     >>> rows = [{"prompt": f"{n}+1=", "chosen": str(n + 1), "rejected": str(n)} for n in range(4)]

@@ -1,4 +1,4 @@
-"""Problems by how well they are forecast to go: a model reads prompts and says what their tries will come to on average.
+"""Problems by forecast: a model predicts from the prompt the mean reward of its tries.
 
 Both halves are here: choosing by the forecast, and the rows that teach the model to make it.
 A prompt is read alone, with nothing said after it, in both.
@@ -29,7 +29,7 @@ from guerdon.core.task import Ask, Task
 from guerdon.curricula.plain import EpochSampler
 from guerdon.models.probing import probe
 
-ROLE = "reader"  # of a prompt's row: nobody's seat, for nobody acts there
+ROLE = "reader"  # of a prompt's row: no seat, for no role acts there
 
 
 @part
@@ -108,8 +108,8 @@ class prompts_alone(FieldColumns):
     """The prompts of a step as rows to learn from: one track for each ask, nothing said after it, and as its column `rate`
     the mean of what its tries have in `column`. A prompt none of whose tries has a value teaches nothing.
 
-    For `Learn(model, outcome("rate"), on=prompts_alone())`: a model taught so learns what the policy of this step comes to,
-    from the prompt. Unbiased for the prompts it is shown, and those are the chosen ones.
+    For `Learn(model, outcome("rate"), on=prompts_alone())`: a model trained so predicts from the prompt the mean outcome
+    of this step's policy. Unbiased for the prompts it is shown, and those are the chosen ones.
 
     >>> import guerdon as gd
     >>> gd.curricula.prompts_alone().gives

@@ -2,7 +2,7 @@
 
 What problems are chosen by afterwards.
 Leaves out: what is chosen (`by_variance` ranks; recipes take),
-and what a run chooses by while it goes on (`weakness` of SwS).
+and what a run selects by during training (`weakness` of SwS).
 """
 
 from __future__ import annotations

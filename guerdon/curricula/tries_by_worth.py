@@ -173,7 +173,7 @@ def enough(p: Floats, most: int, sure: float) -> int:
 
 
 def levelled(given: Ints, whom: npt.NDArray[np.bool_], more: int, most: int) -> Ints:
-    """[P] with `more` tries handed out one by one among `whom`, always to whoever has fewest, to none beyond `most`."""
+    """[P] with `more` tries allocated one by one among `whom`, always to the one with the fewest, up to `most` each."""
     level = np.arange(most)[:, None]
     place = np.nonzero((level >= given) & whom)[1]  # by level, then by place
     return given + np.bincount(place[:more], minlength=len(given))

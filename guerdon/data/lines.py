@@ -1,4 +1,4 @@
-"""JSON lines that somebody wrote, one by one, and what is wrong with a line that is no good.
+"""JSON lines, one by one, and what is wrong with a bad line.
 
 A line ends with a newline and with nothing else that Unicode takes for one: U+2028, U+0085 and form feeds are text.
 What cannot be read at all (a folder, a pipe, UTF-16) is refused at once;
@@ -133,7 +133,7 @@ def _decoder(holes: bool) -> json.JSONDecoder:
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Python would take the last of two values; which was meant, nobody knows."""
+    """Python would take the last of two values; which was meant is unknown."""
     value = dict(pairs)
     if len(value) < len(pairs):
         twice = first_twice(name for name, _ in pairs)

@@ -1,4 +1,4 @@
-"""From what somebody calls their data to its rows: a path, a data set's id, or an object that holds rows."""
+"""Rows from what a user gives as data: a path, a data set's id, or an object with rows."""
 
 from __future__ import annotations
 

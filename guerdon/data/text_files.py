@@ -156,7 +156,7 @@ class Delimited(TextRecords):
             except csv.Error as error:
                 if not self.header:
                     raise UserError(f"cannot read {self.name}: its header is not CSV: {error}") from error
-                fields = [UNREAD]  # it is read again, and told then
+                fields = [UNREAD]  # it is read again, and reported then
             if not any(field.strip() for field in fields):
                 continue
             if self.header:

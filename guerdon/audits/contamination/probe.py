@@ -60,7 +60,7 @@ class ProbedProblem:
 
 @dataclass(frozen=True)
 class ContaminationReport:
-    """Scores of all problems, and where members are known how well each detector tells them: `auc`, and `balanced`, among
+    """Scores of all problems, and where members are known how well each detector separates them: `auc`, and `balanced`, among
     problems answered alike (both right or both wrong), where answers were checked."""
 
     problems: tuple[ProbedProblem, ...]
@@ -134,7 +134,7 @@ def probe_contamination(
 
 
 def report_of(problems: Sequence[ProbedProblem], resamples: int = 1000, seed: int = 0) -> ContaminationReport:
-    """What scores come to: areas where members are known, and in words what was found."""
+    """Summary of the scores: AUCs where members are known, and the findings in words."""
     names = list(problems[0].scores)
     areas: dict[str, Separation] = {}
     balanced: dict[str, Separation] = {}
@@ -249,7 +249,7 @@ def separation(
     resamples: int = 1000,
     seed: int = 0,
 ) -> Separation:
-    """The area with a percentile bootstrap: members and others are drawn again apart, each as many as there are. Problems
+    """The area with a percentile bootstrap: members and others are resampled separately, each as many as there are. Problems
     without a score are left out."""
     values, of = np.asarray(scores, dtype=np.float64), np.asarray(members, dtype=bool)
     kept = np.isfinite(values)

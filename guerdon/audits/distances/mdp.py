@@ -146,7 +146,7 @@ class FiniteMDP:
         return -self.most(-self.reward(reward))
 
     def reached(self) -> NDArray[np.bool_]:
-        """[S] the states that some policy comes to from where episodes start."""
+        """[S] the states that some policy reaches from the start states."""
         leads = self.transitions.max(1) > 0
         seen = self.starts > 0
         while True:

@@ -22,7 +22,7 @@ PROBED = 2  # problems that forms are tried on
 
 
 def choose_forms(formula: Reward, posed: Sequence[Posed], sample: Callable[[str, int, str], CheckedSample]) -> str:
-    """The form that answers are to be written in, "" for the task's own; each problem is told it, and the form paid best."""
+    """The form that answers are to be written in, "" for the task's own; each prompt states it, and the form paid best."""
     probes = [(n, each, wrong_cores(each, posed)) for n, each in enumerate(posed)]
     probes = [(n, each, cores) for n, each, cores in probes if cores and each.own.core][:PROBED]
     forms = ["", *_candidates([each for _, each, _ in probes], marks_in(formula))] if probes else []

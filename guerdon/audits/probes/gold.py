@@ -132,7 +132,7 @@ class Posed:
         self.best = ""  # the form that is paid best, where it is not the gold's own
         self.known = self._check(
             self.own.text
-        )  # what the task says of it: None when it cannot tell, 0 when it is narrower
+        )  # what the task says of it: None when it does not know, 0 when it is narrower
 
     def _own(self) -> Gold:
         answer = self.task.answer
@@ -158,7 +158,7 @@ class Posed:
         return self._check(text) == 1.0
 
     def is_wrong(self, text: str) -> bool:
-        """Whether the task says that it is wrong, and nobody would read the right answer as its last word."""
+        """Whether the task calls it wrong, and no reader would take the right answer for its final one."""
         if self.known is not None and self._check(text) != 0.0:
             return False
         return not self.ends_right(text)

@@ -227,7 +227,7 @@ def _other_paths(turns: Sequence[str], others: Sequence[Sequence[str]]) -> Itera
 
 
 def _too_much(turns: Sequence[str], views: Sequence[str], others: Sequence[Sequence[str]]) -> Iterator[Turns]:
-    """All of gold, and more that nobody asked for."""
+    """All of gold, and more than was asked for."""
     *path, last = turns
     more = [turn for each in others[:2] for turn in each[:-1]]
     if more:
@@ -353,7 +353,7 @@ def _follows_names(mark: str, wrong: str) -> Say:
 
 
 def _names(line: str) -> list[str]:
-    """What a line that was shown tells of: the title before a colon, and its longer words."""
+    """What a line that was shown is about: the title before a colon, and its longer words."""
     title = line.partition("] ")[2].partition(":")[0].strip()
     words = [word.strip(".,:;?!\"'") for word in line.split()]
     return [*([title] if title else []), *[word for word in words if len(word) > 4 and word.isalpha()]]

@@ -34,7 +34,7 @@ from guerdon.audits.scores.rows import (
 )
 
 TIE = 1e-4  # scores of trajectories that are closer are level
-PER_TOKEN = 3  # characters, where nobody counted tokens
+PER_TOKEN = 3  # characters, where there are no token counts
 FAMILIES = {
     "planning_multi_easy": "complex planning",
     "planning_multi_hard": "complex planning",

@@ -261,7 +261,7 @@ class TextSlot(NamedTuple):
 
 @dataclass(frozen=True)
 class ScoreSettings:
-    """What somebody may say about how a file is read; protocols take from it what they know."""
+    """Options for reading a file; each protocol uses those it knows."""
 
     threshold: float | str = 0.5
     seed: int = 0

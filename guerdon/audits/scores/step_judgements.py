@@ -207,7 +207,7 @@ def _rates_of_kinds(means: Means, kinds: Sequence[str]) -> Means:
 
 
 def _rates(means: Means, kind: str) -> Means:
-    """Rates of steps; means over the same solutions stand for their sums."""
+    """Rates of steps; means over the same solutions replace their sums."""
     tp, fp, tn, fn = (means[f"_{kind} {cell}"] for cell in ("TP", "FP", "TN", "FN"))
     precision, recall = _share(tp, tp + fp), _share(tp, tp + fn)
     wrong_precision, wrong_recall = _share(tn, tn + fn), _share(tn, tn + fp)
