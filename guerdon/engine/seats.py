@@ -48,7 +48,7 @@ class EpisodeSeat:
         """Show `view` (what is new since this role last acted) and wait for its actions.
 
         `after` branches off an earlier segment by its number; `fresh` starts without memory. With `go_on` the turn of that
-        segment goes on: nothing closes it and no new one is opened, and `view` stands in it as plain text (a tool's output;
+        segment continues: it is not closed and no new one is opened, and `view` stands in it as plain text (a tool's output;
         or "", after a stop string or a limit).
         """
         table = self.table
@@ -74,8 +74,8 @@ class EpisodeSeat:
     ) -> list[tuple[int, Segment]]:
         """One way on from each of several places (numbers of segments; None: from the start), all sampled together: the new
         segments with their numbers, in the order of the places. A place may come several times, and each may be sampled in
-        its own way. A way that said a stop string has it in its text, for it is the middle of what is said when the way goes
-        on. Otherwise as `act`.
+        its own way. A way that generated a stop string has it in its text, for the text continues after
+        it. Otherwise as `act`.
 
         An episode that branches cannot be started again in its middle: the record does not say which way is meant.
         """
@@ -120,8 +120,8 @@ class EpisodeSeat:
         """What a model says about this role's path so far, or about `text` said after it: `await seat.read("final")`.
 
         `logp`, `entropy`, `value`, `after` and `hidden` are of the text's steps, `final` is a number at the end of it all. By
-        default it is the role's own model; `"critic.final"` asks another of the run. `view` is shown first; without, the
-        text goes on where the role stopped. Nothing is recorded and nothing learned.
+        default it is the role's own model; `"critic.final"` asks another of the run. `view` is shown first; without it,
+        the text continues where the role stopped. Nothing is recorded and nothing learned.
         """
         item = (self.table.path(self.role, self._parent(after, fresh=False)), view, text)
         return (await self._read([item], want))[0]
@@ -167,7 +167,7 @@ class EpisodeSeat:
     recite = OldName("teacher_force")
 
     def _check_open(self, parent: int) -> None:
-        """Refuse to go on with a turn that is over, or that never was."""
+        """Refuse to continue a turn that is over, or that never was."""
         path = self.table.path(self.role, parent)
         if not path:
             raise UserError(f"{self.role!r} cannot continue: it has not acted; remove go_on=True")
@@ -262,7 +262,7 @@ class EpisodeSeats(Mapping[str, EpisodeSeat]):
         return self._seeds.derive(self.calls - 1)
 
     def recorded(self, role: str) -> tuple[Segment | None, np.ndarray]:
-        """For a restart: the next segment of the record, or the part of it that is given before sampling goes on."""
+        """For a restart: the next segment of the record, or the part of it that is given before sampling resumes."""
         at = len(self.segments)
         prefix = self.ask.prefix
         if prefix is None or at >= len(self._record):

@@ -115,7 +115,7 @@ class TranscriptRow:
 
 @dataclass(eq=False)
 class EndedRow:
-    """The tokens that a row had read when it ended. A next turn goes on from there."""
+    """The tokens that a row had read when it ended. A next turn continues from there."""
 
     prompt: tuple[int, ...]
     said: Ints

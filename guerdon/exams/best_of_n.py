@@ -1,4 +1,4 @@
-"""Best of N: what a reward is worth to somebody who samples N answers and keeps the one it likes best.
+"""Best of N: the value of a reward for selecting one of N sampled answers.
 
 A metric and not an environment: to choose inside an episode an environment would have to have rewards and the models
 they read, which it is not given; and all it would hand on is the chosen try,

@@ -54,7 +54,7 @@ class Exam:
 
     @property
     def truth(self) -> Any:
-        """Who can tell right from wrong: the source, or the task that it asks about; None where nobody can."""
+        """What knows right from wrong: the source, or the task that it asks about; None where neither does."""
         return next((s for s in (self.source, getattr(self.source, "task", None)) if hasattr(s, "check")), None)
 
     def asks(self, tasks: int, tries: int, play: Play, drawn: int | None = None) -> list[Ask]:
@@ -67,7 +67,7 @@ class Exam:
         return [Ask(self._held_out(i), tries) for i in range(tasks if size is None else min(tasks, size))]
 
     def _held_out(self, index: int) -> Task:
-        """A problem, made once for all the times that the exam is sat."""
+        """A problem, made once for all runs of the exam."""
         if self.made is None or self.made[0] is not self.source:
             self.made = self.source, {}
         problems = self.made[1]
@@ -76,8 +76,8 @@ class Exam:
         return problems[index]
 
     def check(self, models: Mapping[str, Model], seats: Mapping[str, str], env: Any, others: Sequence[Exam]) -> None:
-        """Refuse an exam that could not be sat with these models, in these seats and environment where it has none, or not be
-        told from the others."""
+        """Refuse an exam that could not run with these models, in these seats and environment where it has none, or has
+        another's name."""
         if self.name in [other.name for other in others]:
             raise UserError(f"two exams are called {self.name!r}: give each a name of its own, Exam(..., name=...)")
         mine, who = self.seats or seats, f"of exam {self.name!r}" if self.name else "of the exam"

@@ -170,7 +170,7 @@ class implicit_pairs:
 
     `pair_accuracy` is the share with $r^+>r^-$ (a tie counts half: a policy that has not moved is at a half), `pair_margin`
     the mean of $r^+-r^-$, `pairs_examined` how many there were. With `across` pairs are of any two prompts, for answers that
-    are labelled one by one. It says what the policy has learned to tell apart, and not what it writes.
+    are labelled one by one. It measures what the policy has learned to distinguish, not what it writes.
 
     >>> import guerdon as gd
     >>> gd.exams.implicit_pairs(beta=0.5).needs

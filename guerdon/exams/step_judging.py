@@ -182,7 +182,7 @@ def rank_statistic(lines: Sequence[tuple[float, float]]) -> dict[str, float]:
 
 def platt(scores: Sequence[float], labels: Sequence[float]) -> tuple[float, float]:
     r"""$a, b$ of $\sigma(as+b)$ by Newton's method on the cross-entropy with Platt's targets, $\frac{n_++1}{n_++2}$ and
-    $\frac{1}{n_-+2}$ (Platt 1999; no paper on arXiv), which are finite where scores tell all lines apart."""
+    $\frac{1}{n_-+2}$ (Platt 1999; no paper on arXiv), which are finite where scores separate all lines."""
     s, y = torch.tensor(scores, dtype=torch.float64), torch.tensor(labels, dtype=torch.float64)
     middle, spread = s.mean(), s.std(correction=0)
     spread = spread if float(spread) > 0 else torch.ones_like(spread)

@@ -55,7 +55,7 @@ class JudgeAnswer:
     text: str = ""
     choices: Mapping[str, float] = field(
         default_factory=dict
-    )  # word: log-prob; one that is too unlikely to be told is out
+    )  # word: log-prob; without words too unlikely to be returned
     tokens_in: int = 0
     tokens_out: int = 0
     cost: float = 0.0
@@ -86,7 +86,7 @@ class Answerer(abc.ABC):
     """
 
     waits: ClassVar[bool] = True  # asking it takes waiting rather than work of this process
-    outside: ClassVar[bool] = True  # whether it asks somebody else than this process, who may want money for it
+    outside: ClassVar[bool] = True  # whether it asks a service outside of this process, which may cost money
 
     @abc.abstractmethod
     async def answer(self, questions: Sequence[JudgeQuestion], models: Mapping[str, Model]) -> list[JudgeAnswer]:
@@ -97,7 +97,7 @@ class Answerer(abc.ABC):
         return 0.0
 
     def rehearse(self) -> QuestionCount:
-        """Ask nobody from now on: questions are counted, and none has an answer."""
+        """Ask no model from now on: questions are counted, and none has an answer."""
         counted = QuestionCount()
 
         async def count(questions: Sequence[JudgeQuestion], models: Mapping[str, Model]) -> list[JudgeAnswer]:

@@ -45,8 +45,8 @@ Scale = tuple[int, int] | Literal["yes"]
 class judge(Judging):
     """A model's verdict on a sample, on a `scale` of whole numbers, (n - low) / (high - low), or "yes": 1 for yes, 0 for no.
 
-    `by` is who judges: the name of a model that lies here, `local`, `endpoint` or `run_model`. A verdict that cannot be
-    read is asked for once more, then *failed*; it is never a 0. With `sure` the verdict is not what the model says but
+    `by` is who judges: the name of a model that lies here, `local`, `endpoint` or `run_model`. A verdict that cannot
+    be parsed is asked for a second time, then *failed*; it is never a 0. With `sure` the verdict is not what the model says but
     what it would say: the mean over the allowed words, weighed by their probabilities as the first word of its answer. That
     is finer, and the only way with a model too small to keep to a form. `prompt` may be your own, with the places
     {question}, {prompt}, {completion}, {answer} (the task's), {mark} and {form}; the last line of the reply is the
@@ -114,7 +114,7 @@ def yes(by: Any, question: str = "", prompt: str = "", name: str = "yes") -> jud
     """How sure a model is that the answer to `question` is yes: p(yes) / (p(yes) + p(no)), of the first word it would say.
 
     It is `judge` with scale="yes" and `sure`. A model in this process reads both words, so the value is exact; a server
-    tells the likeliest 20 tokens, and a word that is not among them counts as impossible. `sprig` goes through the solution
+    returns the 20 likeliest tokens, and a word that is not among them counts as impossible. `sprig` goes through the solution
     first, as it learned to, and the words are compared where its verdict stands.
 
     Source: Zhang et al. 2024, arXiv:2408.15240.
@@ -131,8 +131,8 @@ def yes(by: Any, question: str = "", prompt: str = "", name: str = "yes") -> jud
 def self_judge(question: str = "", scale: Scale = "yes", sure: bool = False, prompt: str = "") -> judge:
     """The policy judges its own completions, with the weights it has at the time: `judge` by `run_model("policy")`.
 
-    Source: Yuan et al. 2024, arXiv:2401.10020. Such a reward is as good as the judge, and nothing holds the two apart: watch
-    the truth beside it.
+    Source: Yuan et al. 2024, arXiv:2401.10020. Such a reward is only as good as the judge, and training cannot show the
+    difference: log the true reward beside it.
 
     >>> import guerdon as gd
     >>> print(gd.exact() + gd.self_judge("Is the answer polite?").weight(0.2))

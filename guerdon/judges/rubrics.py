@@ -67,7 +67,7 @@ class rubric(Judging):
     `by` is who judges, as in `judge`. Criteria are sentences or `criterion(...)`; without any, each task has its own
     checklist in meta["rubric"], a list of sentences or of {"text", "weight", "veto", "name"}, and a task without one is
     *not applicable*. With `together` all are put in one question: cheaper, and less careful. With `sure` a criterion is
-    met by p(yes) / (p(yes) + p(no)) in place of yes or no. One criterion that came to no verdict makes the whole *failed*.
+    met by p(yes) / (p(yes) + p(no)) in place of yes or no. One criterion without a verdict makes the whole *failed*.
     `prompt` may be your own, with the places {prompt}, {completion}, {answer}, {criterion}, {mark} and {form}.
 
     >>> import guerdon as gd
@@ -123,7 +123,7 @@ class rubric(Judging):
         return outcomes
 
     def _list(self, fields: Mapping[str, Any]) -> list[criterion] | Outcome:
-        """The criteria of a sample, or what it comes to without any."""
+        """The criteria of a sample, or its outcome without any."""
         if self.criteria:
             return list(self.criteria)
         own = fields["meta"].get("rubric")

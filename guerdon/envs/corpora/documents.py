@@ -124,7 +124,7 @@ def hash_of(documents: Iterable[Document]) -> str:
 
 
 def excerpt(text: str, words: Iterable[str], weight: Callable[[str], float], most: int) -> str:
-    """The part of a text, at most `most` characters and on one line, that holds the most telling of the words.
+    """The part of a text, at most `most` characters and on one line, that contains the words of highest idf.
 
     >>> excerpt("Much is said. Keldor lies in Vastria. And so on.", ["keldor"], len, 24)
     '... said. Keldor ...'

@@ -88,7 +88,7 @@ class Dice:
 
     @contextlib.contextmanager
     def rolled(self) -> Iterator[None]:
-        """The game's dice are the global ones here, and what it prints is nobody's; outside all is as it was."""
+        """The game's dice are the global ones here, and its output is discarded; outside all is as before."""
         with TURN:
             before = random.getstate(), np.random.get_state()
             random.setstate(self.python)

@@ -28,8 +28,8 @@ RULES = "take some from one heap, who takes the last wins. say: take 2 from 1"
 class nim(Game):
     """Nim: take some from one heap; who takes the last one wins.
 
-    `level` sets the heaps, two of at most seven up to five of twelve. A perfect player wins every deal, whoever the
-    opponent is: the role moves first where it can win so, and second where that wins.
+    `level` sets the heaps, two of at most seven up to five of twelve. A perfect player wins every deal against any
+    opponent: the role moves first where it can win so, and second where that wins.
 
     `against` is "random", "greedy", "minimax:4", or "perfect", which never misses a win; "opponent" for another seat; ""
     for the two seats `first` and `second`, with any deal. After more than `errors` moves in a row that are none the game is

@@ -25,7 +25,7 @@ class repairs(InTurns, PlayedOut):
     """A specification and a function with one or two wrong lines; the role runs it, edits lines and submits it. The goal is
     that all hidden tests pass once it is submitted.
 
-    Moves, one a turn: `run` tells how many of the visible tests pass, and the first call that does not; `edit 3:  total += x`
+    Moves, one a turn: `run` reports how many of the visible tests pass, and the first call that does not; `edit 3:  total += x`
     puts another line in the place of line 3 and shows the program; `submit` ends it. In `info`: `submitted`, the `share` of
     hidden tests that the program passes in the end, whether that is `better` than at the start, `runs`, `edits`, `idle_edits`
     that changed nothing, `not_understood`, and `moves`, the kind of each turn ("" where it was not understood).

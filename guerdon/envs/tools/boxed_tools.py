@@ -125,7 +125,7 @@ def _pool(isolation: Literal["full", "landlock", "limits"]) -> SandboxPool:
 
 
 def _seen(ran: Ran, shown: str) -> str:
-    """What is shown of a program that ended well; otherwise the error that it came to."""
+    """What is shown of a program that ended well; otherwise its error."""
     if ran.cause is Cause.BROKEN:
         raise ToolBroken(f"the sandbox broke: {ran.error}")
     if not ran.ok:

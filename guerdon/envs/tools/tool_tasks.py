@@ -82,7 +82,7 @@ class with_tools:
         return [text]
 
     def _solved(self, tool: str, task: Task, text: str) -> list[Any]:
-        """The calls of a tool that a problem is solved by, where somebody knows how, and the answer."""
+        """The tool calls that solve a problem, where they are known, and the answer."""
         *steps, answer = text.splitlines() or [""]
         ways = {CALCULATOR: BY_CALCULATOR, PYTHON: BY_PROGRAM}.get(tool, {})
         if task.family not in ways or not isinstance(self.source, Family):

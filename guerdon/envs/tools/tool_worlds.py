@@ -1,7 +1,7 @@
-"""Episodes with tools: the role is told of them, calls them turn by turn, and ends with an answer that calls none.
+"""Episodes with tools: the role is given their descriptions, calls them turn by turn, and ends with an answer that calls none.
 
 `info` says what happened: `answered` (whether it ended with an answer), `calls`, `errors` by kind, `called` (every call in its
-order: turn, name, arguments, result as it was shown, the kind of error), `format` and `tools`, as they were told.
+order: turn, name, arguments, result as it was shown, the kind of error), `format` and `tools`, as they were given.
 Leaves out: what the answer is worth (the task's own check; `with_tools` holds that a call is no answer).
 """
 
@@ -23,7 +23,7 @@ from guerdon.envs.world_turns import InTurns, Observed, played_in_turns
 
 AUTO = "auto"
 GOLD = "gold"  # in a task's meta: the oracle's output, turn by turn; a call is its name and arguments
-SHOWS = "shows"  # in such a call: what it is known to come to, so that it need not be run to be written down
+SHOWS = "shows"  # in such a call: its known result, so that it need not be run to be written down
 
 
 @part
@@ -137,8 +137,8 @@ class ToolWorld:
         return now if isinstance(now, str) else self.way.write(ToolTurn("", (ToolCall(now["name"], now["arguments"]),)))
 
     def remembered(self) -> list[tuple[Any, str]] | None:
-        """The gold's turns, what is shown and what is said, without a call being run; None where it does not say what each call
-        comes to."""
+        """The gold's turns, what is shown and what is said, without a call being run; None where it does not give the result
+        of each call."""
         *calls, answer = self.ask.task.meta.get(GOLD) or [self.ask.task.answer]
         if not isinstance(answer, str) or any(isinstance(call, str) or SHOWS not in call for call in calls):
             return None
