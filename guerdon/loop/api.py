@@ -87,7 +87,7 @@ def train(
     FILE.py:FUNCTION; `data` problems of your own: a file, a list of dictionaries, a data set, or one of them with settings,
     `{"path": "my.csv", "check": "number"}` (docs/your_own_data.md). Without a model a task is learned by `sprig`, which comes
     with the package. Further keywords are the recipe's knobs; dotted ones go in `settings` (`{"learn.clip": 0.5}`). With a
-    `budget` (400_000 tokens: "400000"; "5000:samples") the run ends when it is spent. `resume` goes on with an earlier run of
+    `budget` (400_000 tokens: "400000"; "5000:samples") the run ends when it is spent. `resume` continues an earlier run of
     the same recipe; one that names Python files and was not made by this user on this computer with `trust` alone. `again` is
     an earlier run to rerun with the changes given here. A `truth`, "verified" for the task's own check or what `reward`
     takes, scores the same tries and is never trained on; `watch` raises alarms, by all rules or those listed (docs/watch.md).
@@ -143,7 +143,7 @@ class Ready:
 
 
 def prepare(wanted: TrainRequest, origin: Origin | None = None) -> Ready:
-    """Build what is asked for, up to its run.json. `origin` is the run that it is once more."""
+    """Build what is asked for, up to its run.json. `origin` is the run that it repeats."""
     if wanted.run.recipe is None:
         raise UserError("train what? give a recipe: guerdon list recipes")
     request = wanted.run
@@ -180,7 +180,7 @@ def _claimed(out: str | Path | None, stem: str, here: Path) -> Iterator[RunFolde
 
 def set_length(built: Built, steps: int | None, budget: Budget | None = None) -> int:
     """How long a run is, is part of a recipe, for schedules span the run. With a budget the steps are only the most there may
-    be. A study is told its budget."""
+    be. A study receives its budget."""
     if isinstance(built.recipe, Study):
         if steps is not None:
             raise UserError(f"{built.name!r} is a study and decides how long its runs are; leave --steps out")
@@ -273,8 +273,8 @@ def evaluate(
     """Held-out accuracy of a model (a name, a folder, an object, or a run's policy) on a task; or whatever an `exam`, or
     each of several, measures. With a `reward` (as `train` takes it) its mean on the same tries stands beside. In an `env`, such
     as `gd.search.beam(keep="chosen")`, every problem is played there, and `tokens` is what a try cost (docs/search.md).
-    `models` are others that exams, rewards and searches seat or read, by the names they have for them; a run's folder stands
-    for the policy that it trained, or for its reward model. `progress` is shown on a terminal, in IPython and in a
+    `models` are others that exams, rewards and searches seat or read, by the names they have for them; a run's folder means
+    the policy that it trained, or its reward model. `progress` is shown on a terminal, in IPython and in a
     notebook, unless set.
 
     >>> import guerdon as gd
@@ -323,7 +323,7 @@ def _measures(source: Any, reward: Any) -> list[Any]:
 
 
 def _config_of(model: Any) -> dict[str, Any] | None:
-    """Of the run that a model is named by: it is told the time that it learned with."""
+    """For a model named by its run: it is given the time of day that it was trained with."""
     folder = RunFolder(model) if isinstance(model, str) else None
     return folder.read_config() if folder is not None and folder.exists() else None
 

@@ -23,7 +23,7 @@ from guerdon.models.scripted_model import Past, scripted
 
 Say = Callable[[Any, Past, int], str]
 LONG = 4096  # bytes that a script may say at once
-ENDLESS = 1000  # turns after which an episode that goes on would go on for ever
+ENDLESS = 1000  # turns after which a running episode counts as endless
 NONSENSE = ("", "?", "\x00\ud7ff \U0001f600", "7" * 300, "yes\nno\n" * 40, "{[<'\"", "= 0", "stop", "a b c d")
 
 
@@ -160,7 +160,7 @@ class _Checked:
                 raise UserError(f"{_where(self.env, e)}: an answer was cut off, and no segment ends CUT")
 
     def hold_nonsense(self, asks: Sequence[Ask]) -> int:
-        """Whatever is said is answered, the goal is not reached by it, and it comes to an end."""
+        """Every text gets an answer, does not reach the goal, and the episode ends."""
         said = self._play(asks, self.env, dict.fromkeys(self.env.roles, _nonsense))
         self._play(asks[:2], self.env, dict.fromkeys(self.env.roles, _mute))
         for e in said:

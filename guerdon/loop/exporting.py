@@ -48,7 +48,7 @@ def export(
 ) -> Export:
     """Write a finished run's trained model as a folder that `transformers` and vLLM load, with a model card.
 
-    `name` is one of the run's models: the policy unless told, or the only one there is. A language model is written whole, an
+    `name` is one of the run's models: by default the policy, or the only one there is. A language model is written whole, an
     adapter merged into it; with `adapter` the adapter alone, for peft. A scorer (a reward model) is written as a sequence
     classifier. A folder that is not empty is refused, unless `force` is given: then what an export wrote there is replaced.
 

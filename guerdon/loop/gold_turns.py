@@ -81,7 +81,7 @@ def _run_at_once(play: Coroutine[Any, Any, Episode]) -> None:
 
 
 class _Dictated:
-    """The seats of one episode in which everybody says what he is told."""
+    """The seats of one episode in which every role plays given texts."""
 
     def __init__(self, ask: Ask, seed: int, calls: str) -> None:
         self.ask, self.seed, self.calls, self.sampling = ask, seed, calls, ask.sampling or Sampling()
@@ -94,7 +94,7 @@ class _Dictated:
         return next((i for i in reversed(range(len(self.segments))) if self.segments[i].role == role), -1)
 
     def reward(self, **paid: Any) -> None:
-        """Nobody learns from it."""
+        """It is not trained on."""
 
     def cut(self, **seen: Any) -> None:
         """What would have been shown next is not answered."""

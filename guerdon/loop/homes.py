@@ -45,7 +45,7 @@ def bring_home(recipe: Recipe) -> None:
 
 
 def played_in(source: Any, env: Env | None) -> Env:
-    """Where an exam's problems are played: as told, at home, or with one answer each."""
+    """Where an exam's problems are played: the given environment, the default one, or one answer each."""
     return env or default_env(source) or single_turn()
 
 

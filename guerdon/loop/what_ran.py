@@ -1,7 +1,7 @@
-"""The functions that run while somebody looks on: in this thread, in others, in processes that are forked.
+"""The functions that run while this is active: in this thread, in others, in processes that are forked.
 
-From Python 3.12 on every function tells once that it began, and then no more, which costs next to nothing. Before that every
-call is told, so a long run is looked at in pieces (`paced`): its start, its first steps and every `EVERY`-th step after them.
+From Python 3.12 on every function reports its first call only, which is cheap. Before that every
+call is reported, so a long run is traced in pieces (`paced`): its start, its first steps and every `EVERY`-th step after them.
 Leaves out: what libraries run; processes of our own that begin elsewhere (`store/identity.py` counts all of their code).
 """
 
@@ -31,7 +31,7 @@ _looking: list[WhatRan] = []
 
 
 def seen() -> list[str]:
-    """What ran while somebody looked on, by now; nothing where nobody does."""
+    """What ran while tracing so far; nothing without tracing."""
     return sorted(_looking[-1].units) if _looking else []
 
 

@@ -49,11 +49,11 @@ class sft(Term):
 class advantage_weighted(Term):
     r"""$-\min(e^{A/\beta},\ most)\,\log\pi(a)$: imitation, of better actions more.
 
-    Advantage-weighted regression (Peng et al. 2019, arXiv:1910.00177, with `most=20`). It needs no log-probs of
-    whoever acted, so it learns from any record of actions, old or recited; nothing is ever pushed down. Its fixed
-    point is the policy that improves most on the record's within a KL of it, `beta` being the price; `most` biases it
-    towards the record. Assumes that the record has tried what is better. Notes `bounded`, the share of steps at `most`,
-    and `effective_samples`.
+    Advantage-weighted regression (Peng et al. 2019, arXiv:1910.00177, with `most=20`). It needs no log-probs
+    of the acting policy, so it learns from any record of actions, stale or demonstrated; no probability is pushed down. Its
+    fixed point is the policy that improves most on the record's within a KL of it, `beta` being the price; `most` biases it
+    towards the record. Assumes that the record has tried what is better. Notes `bounded`, the share of steps at `most`, and
+    `effective_samples`.
 
     >>> import torch
     >>> import guerdon as gd

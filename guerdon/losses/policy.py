@@ -146,8 +146,8 @@ class clipped(PolicyLoss):
     lengths weigh tracks. After it, biased: a step's own ratio does not correct for the steps before it, and the clip
     drops what has moved. (On a tree of nine tracks sampled by a policy whose logits are off by 0.7, the gradient is
     off by 35 % of its length unclipped, 74 % clipped, 59 % without any ratio; `tests/maths/test_losses_unbiased.py`.)
-    A trunk's advantage is the mean of its tracks': where the clip does not bite on it, a tree equals the chains it
-    stands for under `mean="step"` and `"constant"`, and under `"track"` if the tracks through a trunk are equally
+    A trunk's advantage is the mean of its tracks': where the clip does not bite on it, a tree equals its chains
+    under `mean="step"` and `"constant"`, and under `"track"` if the tracks through a trunk are equally
     long.
 
     >>> import torch
@@ -319,7 +319,7 @@ class masked(FieldColumns):
 
 BINS = 63  # odd: the middle one holds what did not move
 FINE = 1e-3  # bins are even in the logarithm of the ratio up to here and grow with it from here on, a third each
-MOST = 3.0  # the largest logarithm of a ratio that is told from larger ones
+MOST = 3.0  # the largest logarithm of a ratio that differs from larger ones
 REACH = math.asinh(MOST / FINE)
 WIDTH = 2 * REACH / BINS
 QUANTILES = {"p01": 0.01, "p50": 0.5, "p99": 0.99}

@@ -159,7 +159,7 @@ class step_labels(Term):
     def derive(self, metrics: Mapping[str, float]) -> dict[str, float]:
         derived = dict(metrics)
         good, good_right, bad_right = (derived.pop(n, 0.0) for n in ("good", "good_right", "bad_right"))
-        if not 1e-9 < good < 1 - 1e-9:  # all of one kind: there is nothing to tell apart
+        if not 1e-9 < good < 1 - 1e-9:  # all of one kind: there is nothing to distinguish
             return derived
         derived["right_on_good"], derived["right_on_bad"] = good_right / good, bad_right / (1 - good)
         both = derived["right_on_good"] + derived["right_on_bad"]

@@ -28,7 +28,7 @@ class kto(Term):
     $h(y) = \sum_t\log\frac{\pi(y_t)}{\pi_{ref}(y_t)}$ and $z_0$, without a gradient, is how far the policy is from
     its reference on the whole (KTO, Ethayarajh et al. 2024, arXiv:2402.01306). `label` is a track column, 1 good and
     0 bad; between them the mixture. `baseline` is the column of $z_0$, as `mismatched_kl` gives it: over a whole
-    batch, before it is split, so that micro-batches cannot change it. TRL estimates it anew in each micro-batch.
+    batch, before it is split, so that micro-batches cannot change it. TRL re-estimates it in each micro-batch.
     Without `baseline`, $z_0=0$, which the paper finds to do after supervised fine-tuning. The paper advises
     $\lambda_D n_D / \lambda_U n_U$ in [1, 1.5].
 
@@ -81,10 +81,10 @@ class mismatched_kl(FieldColumns):
     every track (Ethayarajh et al. 2024, arXiv:2402.01306).
 
     Answers are moved along by as many tracks as the largest group has, so that no prompt gets an answer of its own
-    task while there are enough tasks. Both models read every answer once more. Of tracks of several segments the
+    task while there are enough tasks. Both models process every answer a second time. Of tracks of several segments the
     first is taken. Assumes a batch of several tasks. Biased upwards by the maximum with 0 and, as the paper says, not
-    the KL at all, for answers to other prompts are no samples of the policy; it is cheap, and it tells a policy that
-    has drifted from one that has not.
+    the KL at all, for answers to other prompts are no samples of the policy; it is cheap, and it distinguishes a policy
+    that has drifted from one that has not.
 
     >>> import guerdon as gd
     >>> gd.losses.mismatched_kl().gives

@@ -29,7 +29,7 @@ from guerdon.models.chat_template import Bounded, TemplateRefused
 from guerdon.models.encoded_turn import Encoded
 from guerdon.models.template_clock import told
 
-MARK = re.compile(r"QxSlot(\d+)xQ")  # stands for a text: letters and digits alone, which no template changes or strips
+MARK = re.compile(r"QxSlot(\d+)xQ")  # placeholder of a text: letters and digits alone, which no template changes or strips
 PAD = "\n\x1f"  # white space around a mark, to see how much of it a template strips: all, line breaks alone, none
 KEPT = ("role", "type")  # words a template decides by; every other text becomes a mark
 CALLS = {  # what a template has in it, by the format of calls (`core/call_formats.py`)
@@ -152,7 +152,7 @@ class Chat:
         return [{**user, "content": f"{system['content']}\n\n{user['content']}"}, *rest]
 
     def more(self, view: Any) -> tuple[int, ...]:
-        """A view inside a turn that goes on: its text as it is, with nothing of the template around it."""
+        """A view inside a continued turn: its text as it is, without the template around it."""
         return tuple(self.tokens(_plain(view)))
 
     def _encode(self, view: Any, path: Sequence[Segment]) -> tuple[int, ...]:
@@ -175,7 +175,7 @@ class Chat:
 
     def tokens(self, text: str) -> list[int]:
         """Text alone: what looks like a special token is plain characters."""
-        self.tokenizer.encode_special_tokens = True  # asked every time: a copy of a tokenizer forgets it was told
+        self.tokenizer.encode_special_tokens = True  # asked every time: a copy of a tokenizer forgets the setting
         return self._tokenised(text).ids
 
     def _tokenised(self, text: str) -> Encoding:
@@ -194,8 +194,8 @@ class Chat:
                 self._skeleton(json.dumps([{"role": "user", "content": _mark("", [])}]), -1, False, told())
 
     def _make_skeleton(self, marked: str, after: int, ended: bool, now: datetime) -> Skeleton:
-        """The template's text around the marks; `after` the words of an earlier turn, and its end if that was said. It may tell
-        the time, `now`."""
+        """The template's text around the marks; `after` the words of an earlier turn, and its end if that was said. It may
+        contain the time, `now`."""
         messages = json.loads(marked)
         self._refuse_forged(messages)
         parts = self._parts(marked, True)

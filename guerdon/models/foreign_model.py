@@ -181,7 +181,7 @@ class foreign(TextModel):
 
     def _scores(self, rows: Rows, hidden: Tensor, token: Tensor, how: Sequence[Sampling]) -> tuple[Tensor, Tensor]:
         """[N] log-probs and [N] entropies of one block."""
-        if not self.head_fits:  # the logits are made once more for the gradient, as those of our own models are
+        if not self.head_fits:  # the logits are recomputed for the gradient, as those of our own models are
             logp_and_entropy: tuple[Tensor, Tensor] = checkpoint(
                 self._from_logits, rows, token, how, use_reentrant=False
             )

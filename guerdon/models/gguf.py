@@ -206,7 +206,7 @@ def _llama3(factors: Tensor, theta: float, where: str) -> dict[str, Any]:
 
 
 def _gemma(metadata: Mapping[str, Any], fields: Mapping[str, Any], get: Any) -> dict[str, Any]:
-    """What llama.cpp knows of Gemma 3 without being told: every sixth layer is full, and how 27B scales its queries."""
+    """What llama.cpp assumes for Gemma 3 without metadata: every sixth layer is full, and how 27B scales its queries."""
     layers = fields["num_hidden_layers"] or 0
     pattern = metadata.get("gemma3.attention.sliding_window_pattern", 6)
     if not isinstance(pattern, list):

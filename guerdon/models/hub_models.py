@@ -103,7 +103,7 @@ def _fetched(library: Any, name: str, weights: bool) -> Path:
 
 
 def _in_time(ask: Callable[[], Any]) -> Any:
-    """What a call comes to, if it does so soon: to look up a host's name may take minutes, whatever limit a library has."""
+    """The result of a call within a time limit: looking up a host's name may take minutes, whatever limit a library has."""
     said: list[Any] = []
     broke: list[Exception] = []
 

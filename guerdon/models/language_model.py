@@ -197,7 +197,7 @@ class lm(TextModel):
 
     @property
     def is_base_as_read(self) -> bool:
-        """Whether the weights below the adapter are those of the source: nobody has written to them since."""
+        """Whether the weights below the adapter are unchanged since loading."""
         return sums([*self.frozen_weights().values()]) == self.as_read
 
     def save_adapter(self, folder: str | Path) -> None:
@@ -326,7 +326,7 @@ class lm(TextModel):
 
 
 def _named_tokens(batch: Batch) -> Tensor:
-    """[S, T] the tokens that a teacher named; token 0 at steps it did not read, which nobody learns from."""
+    """[S, T] the tokens that a teacher named; token 0 at steps it did not process, which are not trained on."""
     columns = [name for name in batch.cols if name.endswith(".top_token")]
     if len(columns) != 1:
         raise UserError(

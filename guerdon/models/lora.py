@@ -36,7 +36,7 @@ ALPHA = 2.0  # times the rank, unless said: TRL's ModelConfig has rank 16 and al
 
 
 class Projection(NamedTuple):
-    """One of the matrices that Hugging Face keeps apart."""
+    """One of the matrices that Hugging Face keeps separate."""
 
     path: str  # below `model.layers.N.`
     inputs: int

@@ -187,7 +187,7 @@ def _check_base(model: Any, base: dict[str, str], folder: Path) -> None:
     dtype = {"float32": torch.float32, "bfloat16": torch.bfloat16}[base["dtype"]]
     if model.base_hash(dtype) == base["hash"]:
         return
-    if dtype.itemsize > model.decoder.dtype.itemsize:  # what was rounded when it was read is looked at once more
+    if dtype.itemsize > model.decoder.dtype.itemsize:  # weights that were rounded on reading are checked again
         whole: Any = load("lm", source=model.source, dtype=base["dtype"], lora=1)
         if whole.base_hash() == base["hash"]:
             return

@@ -1,4 +1,4 @@
-"""Past selves of a model to play against: copies that are made anew in turn, so that each is of another age."""
+"""Past selves of a model to play against: copies that are renewed in turn, so that each has another age."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from guerdon.models.frozen_copy import snapshot
 
 @part
 class past_self(snapshot):
-    """One of `turns` copies of a model: each `every`-th step one of them is made anew, this one when its `turn` is come.
+    """One of `turns` copies of a model: each `every`-th step one of them is renewed, this one in its `turn`.
 
     A pool of them is `pool(...)`; whom to play against is `curricula/opponents.py`.
     """

@@ -140,7 +140,7 @@ class TextModel(Model):
 
     @property
     def calls(self) -> str:
-        """How it was taught to call tools, as far as its chat template tells."""
+        """How it was trained to call tools, as far as its chat template shows."""
         return self.chat.calls
 
     # --- text ---------------------------------------------------------------------------------------------------
@@ -162,7 +162,7 @@ class TextModel(Model):
     # --- being asked ----------------------------------------------------------------------------------------------
 
     def token_request(self, request: Request) -> TokenRequest:
-        """A request in tokens, for whoever samples."""
+        """A request in tokens, for the sampler."""
         prompt = new = self.chat.more(request.view) if request.go_on else self.chat.encode(request.view, request.path)
         given: list[int] = request.given.tolist()
         if request.path or given:

@@ -33,7 +33,7 @@ MOST_BEFORE = 256 << 10  # bytes of headers, and of answers like `100 Continue`,
 
 
 class LostConnection(Exception):
-    """Nobody is there, or they went away: in one line that begins with the kind of error."""
+    """The server is unreachable or closed the connection: in one line that begins with the kind of error."""
 
 
 class BadResponse(Exception):

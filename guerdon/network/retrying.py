@@ -43,7 +43,7 @@ class patience:
 
 @dataclass(frozen=True)
 class FailedTry:
-    """Why a try came to nothing, where another may not. `late`: it was waited for in vain."""
+    """Why a try failed, where another may succeed. `late`: it was waited for in vain."""
 
     error: str
     late: bool = False
@@ -53,7 +53,7 @@ class FailedTry:
 async def try_patiently(
     trying: patience, attempt: Callable[[float], Awaitable[Answered | FailedTry]]
 ) -> Answered | FailedTry:
-    """Try, and try again where that may help and there is time; `attempt` is told how many seconds it has.
+    """Try, and try again where that may help and there is time; `attempt` is given its seconds.
 
     The last failure says how often it was tried. An exception ends everything at once.
     """

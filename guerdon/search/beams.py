@@ -60,8 +60,8 @@ class beam(OneRole):
 
 @part
 class lookahead(beam):
-    """A beam whose ways are liked for where they lead (Snell et al. 2024, arXiv:2408.03314): each is played on greedily for
-    `ahead` more lines, or to its end, and what the scorer says there is what it is worth.
+    """A beam that scores ways by lookahead (Snell et al. 2024, arXiv:2408.03314): each is continued greedily for
+    `ahead` more lines, or to its end, and its value is the score there.
 
     What is played ahead is sampled and counted, and stands in the tree, but is not gone on with. `ahead=0` is `beam`. Less
     biased by a scorer that errs early in an answer; it costs about `1 + ahead` times as many tokens, for which a wider beam

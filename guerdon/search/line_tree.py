@@ -1,6 +1,6 @@
 """What every search stands on: the tree of lines that one episode grows, and which track of it a search chose.
 
-A step is a line: the model is sampled up to a line's end, and each way goes on in the same turn, so that the tokens are those
+A step is a line: the model is sampled up to a line's end, and each way continues in the same turn, so that the tokens are those
 of an answer that never stopped. A line ends with the token that ends it, which is where a scorer that was trained at the ends
 of lines was trained (`rewards/stage/step_labels.py`): that is where it is read.
 Leaves out: which ways are followed (the searches), and their values (`step_scorers.py`).
@@ -27,7 +27,7 @@ Keep = Literal["tree", "chosen"]
 
 
 class OneRole:
-    """A search in which one role plays: who sits in `role`."""
+    """A search in which one role plays: the model in the seat `role`."""
 
     role: str
 

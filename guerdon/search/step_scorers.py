@@ -120,12 +120,12 @@ class log_ratio:
 
 @part(was="played_out")
 class monte_carlo_scorer:
-    r"""$\frac1n \sum_{i=1}^{n} v(y_i)$: what `tries` answers that go on from a line come to on average, by `by`: a task, whose
-    check says which are right (the labels of Math-Shepherd, Wang et al. 2023, arXiv:2312.08935, for training and never for an
+    r"""$\frac1n \sum_{i=1}^{n} v(y_i)$: the mean value of `tries` continuations of a line, by `by`: a task, whose check decides
+    which are right (the labels of Math-Shepherd, Wang et al. 2023, arXiv:2312.08935, for training and never for an
     exam); or a scorer, read at their ends.
 
-    All that is played out is sampled and counted, and stands in the tree. Unbiased for how well the model itself goes on from
-    there, with a standard error of up to $1/(2\sqrt{n})$. A way that is over is not played on.
+    All that is played out is sampled and counted, and stands in the tree. Unbiased for the model's own success rate from
+    there, with a standard error of up to $1/(2\sqrt{n})$. A finished way gets no rollouts.
 
     >>> import guerdon as gd
     >>> gd.search.monte_carlo_scorer(gd.tasks.load("chain:2"), tries=8).reduce_steps

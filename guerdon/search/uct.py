@@ -26,7 +26,7 @@ class TreePlace:
     below: list[TreePlace] = field(default_factory=list)
 
     def back_up(self, value: float) -> None:
-        """Count a visit that came to this value here and at every place above."""
+        """Count a visit with this value here and at every place above."""
         place: TreePlace | None = self
         while place is not None:
             place.visits, place.total = place.visits + 1, place.total + value

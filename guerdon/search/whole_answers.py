@@ -72,7 +72,7 @@ class revise(OneRole):
 
     The answer is the last, or with a `scorer` the one that it likes best, which it reads as an answer to what was asked. The
     template is the form that sprig knows; for another model write what it would understand, with `{prompt}` and `{answer}` in
-    it. Each revision is a track of its own that was shown the template alone. It helps a model that can tell what is wrong
+    it. Each revision is a track of its own that was shown the template alone. It helps a model that can find what is wrong
     with an answer, and harms one that changes right ones. `keep` and the limits are as in `beam`.
 
     >>> import guerdon as gd

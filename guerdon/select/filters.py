@@ -238,7 +238,7 @@ class until_enough(FieldColumns):
     groups, or `rounds` times.
 
     With `with_spread` it is dynamic sampling as DAPO has it (Yu et al. 2025, arXiv:2503.14476), with `with_rate` balanced
-    online difficulty filtering (Bae et al. 2025, arXiv:2504.03380). DAPO's code draws whole batches anew; here each round
+    online difficulty filtering (Bae et al. 2025, arXiv:2504.03380). DAPO's code redraws whole batches; here each round
     draws as many asks as groups are missing, so that little is thrown away. All tries stay in the batch: rates of success
     are then over everything that was tried, and it is for the learner to make the same selection: `Learn(on=keep)`.
     `curriculum` and `scores` are the recipe's own, the same objects: a draw is counted once, in its state, and a resumed

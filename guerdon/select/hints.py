@@ -114,8 +114,8 @@ class until_solved(FieldColumns):
     help: `hints/alone` is the mean without. Compare tries `by="ask"`: those with different hints answer different questions.
 
     An ask none of whose tries has a score is not known to be hard and is left alone; one with some scores counts by those.
-    Before step `after` nothing is asked. *Biased* on purpose: the policy learns to go on from where it would not have come
-    by itself. A step costs up to `len(shares)` times more where nothing is solved.
+    Before step `after` nothing is asked. *Biased* on purpose: the policy learns to continue from states that it would not
+    have reached by itself. A step costs up to `len(shares)` times more where nothing is solved.
 
     Notes `hints/asked` (asks with a hint), `hints/needed` (the share of problems that got one) and, where there were some,
     `hints/level` (the mean share that the last of them gave), `hints/solved` (the share of them that was then solved) and

@@ -77,7 +77,7 @@ class RunRead:
         return str(next(tasks, "?"))
 
     def result(self, at: int) -> dict[str, Any]:
-        """What exams found before the first step (0), or in the end (-1); empty where none was sat then."""
+        """What exams found before the first step (0), or in the end (-1); empty where there was none then."""
         if not self.evaluated:
             return {}
         is_before = self.evaluated[at].step < 0

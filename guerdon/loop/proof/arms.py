@@ -119,7 +119,7 @@ class Arm:
 
     @functools.cached_property
     def rate(self) -> float | None:
-        """The learning rate that it has where nobody tunes it; None where it has no knob for one."""
+        """Its learning rate without tuning; None where it has no knob for one."""
         default = find_recipe(self.request.recipe).knobs().get(RATE)
         rate = self.request.settings.get(RATE, default)
         return float(rate) if isinstance(rate, int | float | str) else None
@@ -211,7 +211,7 @@ def arms_in_setting(recipe: str, claim: Claim, setting: NamedSetting, options: O
 
 
 def learns_by_grpo(arm: Arm) -> bool:
-    """Whether it is one run of a recipe that is made on GRPO and sits the same kind of exam, so that plain GRPO is its like."""
+    """Whether it is one run of a recipe based on GRPO with the same kind of exam, so that plain GRPO is comparable."""
     entry: RecipeEntry | None = find_recipe(arm.request.recipe)
     recipe = arm.build().recipe
     if not isinstance(recipe, Recipe) or (recipe.exams and recipe.exams[0].env is not None):

@@ -83,7 +83,7 @@ def rates_inside(rates: Mapping[str, Mapping[float, float]], better: str = "high
 
 
 def differing(arms: Mapping[str, Mapping[Any, tuple[Any, ...]]]) -> Gate:
-    """Whether no two arms have equal outcomes in every seed that both have: what each came to, by seed. Arms that are one
+    """Whether no two arms have equal outcomes in every seed that both have: results by seed. Arms that are one
     experiment by intent (an ablation that is the baseline) have equal first values, the keys of their runs, and do not count.
 
     >>> differing({"method": {0: ("a", 0.5), 1: ("b", 0.6)}, "baseline": {0: ("c", 0.5), 1: ("d", 0.6)}})["open"]
@@ -145,7 +145,7 @@ def _mean(records: Sequence[Record], unit: str) -> float | None:
 
 
 def _outcome(record: Record, claim: Claim, by_score: bool) -> tuple[Any, ...]:
-    """By score, of which the word is made; else by all that a run came to."""
+    """By the score that decides the claim; else by all results of a run."""
     if by_score:
         return (score_of(record, claim),)
     return record["weights"], record.get("result"), [point["result"] for point in record["points"]]

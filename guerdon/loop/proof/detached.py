@@ -37,7 +37,7 @@ def detach(words: Sequence[str], runs: Path) -> Path:
 
 
 class ProofProgress:
-    """What this process has done of its proofs, told to whoever asks."""
+    """The progress of this process's proofs, reported on request."""
 
     def __init__(self, runs: Path, words: Sequence[str]) -> None:
         self.path = runs / FOLDER / f"{time.strftime('%Y%m%d-%H%M%S', time.gmtime())}-{os.getpid()}.json"

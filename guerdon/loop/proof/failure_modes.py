@@ -95,7 +95,7 @@ class failure_mode:
 
 
 def _column(batch: Batch, name: str) -> Tensor:
-    """[K] a column; of a batch without rewards the truth stands for them."""
+    """[K] a column; the truth for a batch without rewards."""
     return batch.cols[name if name in batch.cols else TRUTH].value.double()
 
 

@@ -58,7 +58,7 @@ class NamedSetting:
     exam: int = 2000
 
     def claim(self, says: str, *, method: str = "", ablation: str = "", knobs: str = "") -> Claim:
-        """The experiment with a method, as a claim that nobody made."""
+        """The experiment with a method, as an unregistered claim."""
         return Claim(
             says=says,
             baseline=self.baseline,

@@ -210,7 +210,7 @@ def table(rows: Sequence[Mapping[str, Any]]) -> str:
     return "\n".join(lines)
 
 
-SHOWN = 0.0005  # a smaller share is not told
+SHOWN = 0.0005  # a smaller share is not reported
 
 
 def _percent(share: float) -> str:

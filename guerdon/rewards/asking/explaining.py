@@ -1,4 +1,4 @@
-"""`explain`: how one sample's score comes about, for whoever has a reward and a text and no run."""
+"""`explain`: how one sample's score comes about, for a reward and a text without a run."""
 
 from __future__ import annotations
 

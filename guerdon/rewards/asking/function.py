@@ -41,7 +41,7 @@ from guerdon.workers.plain_result import PlainResult
 from guerdon.workers.seeded_calls import Seeded, seeded
 
 T = TypeVar("T")
-TIMEOUT = 30.0  # seconds a call may take unless told: long for a scorer, short against a run that would hang for ever
+TIMEOUT = 30.0  # seconds a call may take by default: long for a scorer, short against a run that would hang for ever
 
 
 class Leaf(Reward):
@@ -137,7 +137,7 @@ class Arguments(NamedTuple):
 class reward(Leaf):
     """A plain function as a reward: `@reward` above `def exact(answer, completion): ...`, or `@reward(timeout=5)`.
 
-    A plain function runs in worker processes: one that hangs is stopped after `timeout` seconds (30 unless told, 0 for no
+    A plain function runs in worker processes: one that hangs is stopped after `timeout` seconds (default 30, 0 for no
     limit), one that crashes or eats all memory takes nothing else with it. What it draws from Python's, numpy's or torch's
     generators there repeats itself. What it keeps in globals is each worker's own. With `isolate=False` it runs in this
     process, where nothing can stop it. An `async` function runs in this process as well, in a loop that such functions have
@@ -297,7 +297,7 @@ async def _ask(leaf: Leaf, samples: Samples) -> list[Outcome]:
 
 
 def broken_part(part: Reward, error: BaseException) -> Outcome:
-    """What a part of a user's came to that raised, for each of its samples. What is meant to stop a run does, and a bug of ours
+    """The outcome of a user's part that raised, for each of its samples. What is meant to stop a run does, and a bug of ours
     keeps its traceback."""
     if isinstance(error, UserError):
         raise error

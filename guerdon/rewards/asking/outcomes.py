@@ -1,7 +1,7 @@
-"""What a call of a reward came to, typed: a number, not applicable, failed, timed out.
+"""The typed outcome of a reward's call: a number, not applicable, failed, timed out.
 
-The half of the one gate that values pass which somebody's code returned: finite in float32, or *failed*.
-`outcome_of` takes whatever was returned, `passed` an outcome that somebody typed.
+Half of the one gate for values that a user's code returned: finite in float32, or *failed*.
+`outcome_of` takes any returned value, `passed` a typed outcome.
 The other half, for tensors, is `formula/scores.py`.
 """
 
@@ -20,7 +20,7 @@ MOST_STEPS = 1 << 20  # numbers along one sample
 
 
 def outcome_from(result: CallResult) -> Outcome:
-    """What a call came to, typed. The detail tells of tries, where there were more than one."""
+    """The typed outcome of a call. The detail names the number of tries, where there were more than one."""
     if type(result.value) is float and result.tries == 1:  # nearly all are
         return outcome_of(result.value)
     if result.kind == "value":
@@ -38,7 +38,7 @@ def outcomes_from(results: Sequence[CallResult]) -> list[Outcome]:
 
 
 def shared_out(result: CallResult, size: int) -> list[Outcome]:
-    """What one call about `size` samples came to, for each of them."""
+    """The outcomes of one call for `size` samples."""
     if result.kind != "value":
         return [outcome_from(result)] * size
     value = _listed(result.value)

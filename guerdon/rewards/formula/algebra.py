@@ -218,7 +218,7 @@ class by_metric:
     high: float = 1.0
 
     def at(self, step: int, steps: int) -> float:
-        """What it is to whoever knows only the step."""
+        """Its value where only the step is known."""
         return self.start
 
     def follow(self, metrics: Mapping[str, float]) -> float:
@@ -234,8 +234,8 @@ class by_rarity(Around):
     each item $j$ weighed by $\rho_j$, how often its group has it (VeRPO, Wang et al. 2026, arXiv:2601.03525).
 
     $\hat N(\rho_j) = \sum_{j'} e^{-(\rho_j - \rho_{j'})^2 / 2\sigma^2}$ counts the items that are about as easy. Checklists
-    have many easy items, and their sheer number would outweigh the few that still tell tries apart; divided by it, ten items
-    that all pass weigh together as much as one. `alpha` then prefers the rare ones; an item that nobody has says nothing yet.
+    have many easy items, and their number would outweigh the few that still distinguish tries; divided by it, ten items
+    that all pass weigh together as much as one. `alpha` then prefers the rare ones; an item that no try has says nothing yet.
     What the paper sets them to was not found: the defaults are ours.
 
     Items are the `parts` of the inner reward's `Score`, 0 to 1 each. *Assumes* that the samples of a group have the same

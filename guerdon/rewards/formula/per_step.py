@@ -35,7 +35,7 @@ class _PerStep(Around):
         return numbers(value, inner.reason, {i: s for i, s in steps.items() if i in inner.steps}, ends)
 
     def every_step(self, steps: Mapping[int, Tensor], where: Where) -> Mapping[int, Tensor]:
-        """The steps of every sample that has a value, by its number: each sample's by themselves, unless told otherwise."""
+        """The steps of every sample that has a value, by its number: each sample's by themselves, by default."""
         return {i: self.per_step(each) for i, each in steps.items()}
 
     def per_step(self, steps: Tensor) -> Tensor:

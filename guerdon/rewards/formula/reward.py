@@ -64,7 +64,7 @@ class Reward:
 
     @property
     def version(self) -> str:
-        """A short hash of source, knobs and models: what tells one state of a reward from another."""
+        """A short hash of source, knobs and models: it identifies the state of a reward."""
         return version_of(self)
 
     def explain(self, **sample: Any) -> str:

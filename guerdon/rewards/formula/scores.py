@@ -25,7 +25,7 @@ LARGEST = torch.finfo(torch.float32).max  # what a column holds
 
 
 class Outcome(NamedTuple):
-    """What one call of a reward came to. Only VALUE has a number; `steps` are its parts along the sample, if it has any.
+    """The result of one call of a reward. Only VALUE has a number; `steps` are its parts along the sample, if it has any.
 
     >>> import guerdon as gd
     >>> gd.rewards.Outcome(gd.Reason.VALUE, 1.0).value

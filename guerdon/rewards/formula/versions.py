@@ -37,7 +37,7 @@ def version_of(reward: Any) -> str:
 
 def _knobs(reward: Any) -> dict[str, Any]:
     fields = [f for f in dataclasses.fields(reward) if f.init and not is_absent(reward, f)]
-    meant = reward.meant() if hasattr(reward, "meant") else {}  # a folder stands for what is in it
+    meant = reward.meant() if hasattr(reward, "meant") else {}  # a folder is replaced by its contents
     return {f.name: _told(meant.get(f.name, getattr(reward, f.name))) for f in fields}
 
 

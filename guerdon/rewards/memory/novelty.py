@@ -1,7 +1,7 @@
 """Rewards for what has not been seen before: by counting, by distance to a memory, by how badly it is predicted.
 
 All three remember what they scored; what they remember is state,
-so it goes to the checkpoint and a resumed run goes on as if it had never stopped.
+so it goes to the checkpoint and a resumed run continues exactly.
 They pay for being different and not for being right: add them to a reward that knows the truth, with a small weight.
 Samples of one step are all rated before any is remembered, or all after, so their order never counts.
 """
@@ -50,7 +50,7 @@ class count_novelty(_Remembers):
     with hashed keys, Tang et al. 2017, arXiv:1611.04717).
 
     The key is the `text` (in any case, any space as one) or the last `number`; with a `mark`, of what follows it. Without a key
-    it does not apply. Keys are counted for each `task` apart, or over the whole `run`; beyond `most` of them the oldest is
+    it does not apply. Keys are counted per `task`, or over the whole `run`; beyond `most` of them the oldest is
     forgotten, and new again.
 
     >>> import guerdon as gd

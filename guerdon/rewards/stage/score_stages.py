@@ -153,7 +153,7 @@ def checker(source: Any) -> Leaf:
     return made
 
 
-@part(name="reward")  # which it is to whoever reads a recipe: how it is asked changes no score
+@part(name="reward")  # which it is to the reader of a recipe: how it is called changes no score
 class verdict(reward):
     """A check as a reward, asked by its async twin where it has one. It has no time limit: what it asks has its own, and how
     long a box is waited for depends on the others."""

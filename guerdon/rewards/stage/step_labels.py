@@ -94,7 +94,7 @@ def checked_solutions(batch: Batch, task: Family, play: Play, role: Roles = "pol
 
 
 def _checked(track: int, ends: list[int], line_marks: str, cut: bool) -> CheckedSolution:
-    """`line_marks` has a mark for the answer even where none came: that one is the last line's, or nobody's if it was cut."""
+    """`line_marks` has a mark for the answer even where none came: that one is the last line's, or none's if it was cut."""
     labels = [float(mark == "+") for mark in line_marks]
     missing = len(labels) > len(ends)
     labels = labels[: len(ends)]
@@ -188,18 +188,18 @@ class line_ends(FieldColumns):
 
 @part(was="lines_played_on")
 class monte_carlo_labels(FieldColumns):
-    r"""A step column: on the last token of each line, whether the answer is found from there, as `tries` that go on say it.
+    r"""A step column: on the last token of each line, whether the answer is found from there, estimated by `tries` rollouts.
 
-    $y_j = \max_i c_i$ over the tries $i$ that go on after line $j$: 1 where any of them is right (hard estimation), or with
+    $y_j = \max_i c_i$ over the rollouts $i$ from line $j$: 1 where any of them is right (hard estimation), or with
     `soft` their mean $\bar c$. The last line has the solution's own score. Math-Shepherd (Wang et al. 2023,
-    arXiv:2312.08935), which takes 8 tries and hard labels. `score` is the stage that scored the solutions; it scores what is
-    played on too. Every try counts in the budget: `tries` for each line but the last.
+    arXiv:2312.08935), which takes 8 tries and hard labels. `score` is the stage that scored the solutions; it scores the
+    rollouts too. Every try counts in the budget: `tries` for each line but the last.
 
     *Assumes* scores of 0 and 1, an environment that does the same again for the same actions, and solutions that do not branch.
     *Biased* for the truth of a line: a policy that repairs errors makes wrong lines right, one that never finds the answer
     makes right lines wrong; and hard labels grow with `tries`. Soft ones are unbiased for the chance to get there.
 
-    A solution without a score is not played on; a line none of whose tries has one has no label. `NAME/rollouts` is logged.
+    A solution without a score gets no rollouts; a line none of whose rollouts has one has no label. `NAME/rollouts` is logged.
 
     >>> import guerdon as gd
     >>> stage = gd.rewards.monte_carlo_labels(gd.rewards.verified(gd.tasks.chain(level=2)), tries=4)
@@ -248,7 +248,7 @@ class monte_carlo_labels(FieldColumns):
         return [(k, lines) for k, lines in each if lines]
 
     def _ask(self, batch: Batch, step: int) -> Ask:
-        """Tries that go on after a step."""
+        """Rollouts from a step."""
         segment = int(batch.seg[step])
         episode, place = batch.episodes[int(batch.episode[segment])], int(batch.place[segment])
         at = step - int(starts(batch.length)[segment]) + 1

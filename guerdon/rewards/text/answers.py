@@ -170,9 +170,9 @@ class maths(Guarded):
 
     Needs `pip install 'guerdon[maths]'`. The answer is one expression, in LaTeX or plain; in the completion \boxed counts
     first, then LaTeX between dollars, then plain numbers: of a bare `2x + 1` only the 2 is seen. Decimals agree to `digits`
-    places; `strict` minds the names of variables and tells sets from tuples; both defaults are Math-Verify's. Some formulas
-    (10^{10^{10}}) take for ever: it works in a worker process, and after `seconds` (Math-Verify's 5, here for reading and
-    comparing together) the score has timed out.
+    places; `strict` compares the names of variables and distinguishes sets from tuples; both defaults are Math-Verify's. Some
+    formulas (10^{10^{10}}) take for ever: it works in a worker process, and after `seconds` (Math-Verify's 5, here for
+    reading and comparing together) the score has timed out.
 
     >>> import guerdon as gd
     >>> same = gd.maths()

@@ -22,7 +22,7 @@ from guerdon.rewards.text.shape import Unit, size
 @part
 class used(Leaf):
     """How long a completion is: a plain number, for formulas to make something of. Not applicable where the unit is actions
-    and nobody knows them.
+    and these are unknown.
 
     >>> import guerdon as gd
     >>> gd.rewards.used(unit="words")("a b c")

@@ -74,7 +74,7 @@ class tests_passed(Leaf):
             )
 
     def meant(self) -> dict[str, Any]:
-        """For the hash: a source stands for what it asks."""
+        """For the hash: a source is replaced by its problems."""
         return {"source": fingerprint(self.source)}
 
     async def __call__(self, task: Task, completion: str) -> Score:

@@ -134,7 +134,7 @@ class sql_runs(Leaf):
     source: Any = None
 
     def meant(self) -> dict[str, Any]:
-        """For the hash: a source stands for what it asks."""
+        """For the hash: a source is replaced by its problems."""
         return {"source": fingerprint(self.source)}
 
     async def __call__(self, task: Task, completion: str, databases: Sequence[str]) -> float:

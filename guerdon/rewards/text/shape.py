@@ -29,7 +29,7 @@ SLOT = re.compile(r"\s*<([\w-]+)>\s*\.\.\.?\s*</\1>\s*")
 class has_format(Guarded):
     r"""1 if the completion has the form of `template`: each of its tags exactly once, in order, nothing outside them; else 0.
 
-    The default is DeepSeek-R1's (arXiv:2501.12948); two dots stand for any text. With `partial`, the share of conditions that
+    The default is DeepSeek-R1's (arXiv:2501.12948); two dots match any text. With `partial`, the share of conditions that
     hold: one for each tag that stands there exactly once (open-r1's `tag_count_reward`) and one for order and nothing outside.
     `opened` is for prompts that end with the first tag. A `pattern` is used instead of the template: a regular expression for
     the whole completion, its dots matching line ends too, looked for in a worker process for at most `seconds`.
@@ -101,7 +101,7 @@ def _in_order(text: str, tags: list[str]) -> bool:
 
 
 def size(completion: str, actions: Sequence[Any] | None, unit: Unit) -> int:
-    """How long a completion is. Where the unit is actions and nobody knows them, that is an error and no length."""
+    """How long a completion is. Where the unit is actions and these are unknown, that is an error."""
     if unit == "actions":
         if actions is None:
             raise UserError(
@@ -117,8 +117,8 @@ class length(Leaf):
     r"""A budget: $\mathrm{clip}(1 - (n - limit)/margin,\ 0,\ 1)$. 1 up to `limit`, then down to 0 over the next `margin`.
 
     The clipped line of L1's LCPO-Max (arXiv:2503.04697), without its factor for a right answer: multiply by one that knows.
-    Lengths are in actions (a language model's tokens), words or characters. Outside a run actions are there only if somebody
-    brings them, or names a tokenizer to count by.
+    Lengths are in actions (a language model's tokens), words or characters. Outside a run actions are known only if they are
+    given, or a tokenizer to count with.
 
     >>> import guerdon as gd
     >>> [gd.length(4, margin=2, unit="words")(text) for text in ("a b c d", "a b c d e", "a b c d e f")]
