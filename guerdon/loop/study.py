@@ -209,7 +209,7 @@ def run_study(
             log.emit(Started(0, budget=budget.amount, unit=budget.unit) if budget is not None else Started(0))
             for message in (*warnings, *filter(None, [before.damage])):
                 log.emit(Warned(0, message=message))
-                for why in Listeners(listeners).tell(Warned(0, message=message)):  # they receive the events of the runs in it, and this
+                for why in Listeners(listeners).tell(Warned(0, message=message)):  # also for the runs in it
                     log.emit(Warned(0, message=why))
             run = StudyRun(folder, options, seed, log, budget, listeners, inner, most)
             try:

@@ -51,7 +51,7 @@ def ran_in(folder: Path) -> list[str]:
 
 
 class WhatRan:
-    """Collects units (`core.learn:Learn.__call__`) of the package, and of files beside a recipe of somebody's own.
+    """Collects units (`core.learn:Learn.__call__`) of the package, and of files beside a user's recipe.
 
     >>> from guerdon.core.seeds import derive
     >>> with WhatRan() as ran:
@@ -61,7 +61,7 @@ class WhatRan:
     """
 
     def __init__(self, beside: Path | None = None, folder: Path | None = None) -> None:
-        """Beside `beside` lie files that count too; in `folder` is kept what ran, for whoever goes on after a kill."""
+        """Beside `beside` lie files that count too; in `folder` is kept what ran, for a resumed run after a kill."""
         self.folder = folder
         self.units: set[str] = set(ran_in(folder)) if folder is not None else set()
         roots = [HOUSE, Path(guerdon.__file__).parent, *([beside, beside.resolve()] if beside is not None else [])]
@@ -110,7 +110,7 @@ class WhatRan:
         sys.settrace(self._called if on else self._others[1])
 
     def _called(self, frame: FrameType, event: str, argument: Any) -> None:
-        """Told of every call: no line of it is."""
+        """Called for every call: its own lines are not traced."""
         code = frame.f_code
         if code not in self._met:
             self._note(code, frame)
@@ -124,7 +124,7 @@ class WhatRan:
             self._met.add(code)
             return
         above: FrameType | None = frame
-        while above is not None:  # what runs for an import runs once in a process, whoever looks on
+        while above is not None:  # code run by an import runs once in a process, traced or not
             if above.f_code.co_filename.startswith(IMPORTS):
                 return
             above = above.f_back

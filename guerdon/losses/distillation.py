@@ -30,7 +30,7 @@ class distilled(Term):
     r"""The generalised Jensen-Shannon divergence $\mathrm{JSD}_\lambda(p\|\pi) = \lambda\,\mathrm{KL}(p\|m) +
     (1-\lambda)\,\mathrm{KL}(\pi\|m)$, $m = \lambda p + (1-\lambda)\pi$, between teacher $p$ and student $\pi$.
 
-    GKD (Agarwal et al. 2023, arXiv:2306.13649). `mix` $=\lambda$: 0 stands for the forward $\mathrm{KL}(p\|\pi)$
+    GKD (Agarwal et al. 2023, arXiv:2306.13649). `mix` $=\lambda$: 0 is the forward $\mathrm{KL}(p\|\pi)$
     (cover all that the teacher may say), 1 for the reverse $\mathrm{KL}(\pi\|p)$ (say only what it would; on-policy,
     MiniLLM's aim), 1/2 is the symmetric one. At 0 and 1 it is the KL itself, as in TRL, not the limit of the formula,
     which is 0.

@@ -1,4 +1,4 @@
-"""What a run that came to its end should say of itself: that nothing was learned, or from what it could not learn.
+"""Notes at the end of a run: that nothing was learned, or what it could not learn from.
 
 Everything is read from the run's events, so a run that was killed and resumed says what an unbroken one says.
 """
@@ -95,8 +95,8 @@ def _no_update(done: Sequence[StepDone]) -> str:
 
 
 def _same_weights(events: Sequence[Event], done: Sequence[StepDone], weights: str) -> str:
-    """The weights are those that the run began with. A table has other ones as soon as it saw something, so a learning rate of
-    0 is told in any case."""
+    """The weights are those that the run began with. A table's weights differ as soon as it saw something, so a learning rate
+    of 0 is reported in any case."""
     updates = sum(e.updates for e in done)
     rates = [v for e in done for name, v in e.metrics.items() if name.endswith("/lr")]
     norms = [v for e in done for name, v in e.metrics.items() if name.endswith("/grad_norm")]

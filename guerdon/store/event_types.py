@@ -59,7 +59,7 @@ class StepDone(Event):
 @dataclass(frozen=True)
 class Evaluated(Event):
     """Held-out results after `step + 1` steps (-1: before the first); `result` has the numbers of all exams, those of a named
-    one as `NAME/metric`. `problems` has by exam what came of each problem, for runs that sat the same ones to be compared
+    one as `NAME/metric`. `problems` has by exam the result of each problem, so that runs with the same ones can be compared
     (`guerdon.exams.tries`). A study's are those of its runs, one after the other, with what it had `spent` by then in
     every unit of a budget."""
 

@@ -2,7 +2,8 @@
 
 Every line ends with its number in the file and a checksum of all that stands before it. By these, a line is one of three:
 
-- *torn*: the last line, where it lacks its end and does not match its checksum. A killed process or a full disk left it. It is
+- *torn*: the last line, where it has no line end and does not match its checksum. A killed process or a full disk left it. It
+is
   no damage: readers pass it over, and the next writer cuts it off.
 - *damaged*: any other line that does not match its checksum, and every number that is missing or comes twice.
 - *old*: lines that guerdon wrote before it had checksums. They stand before all others; a broken one is passed over as torn.
@@ -34,7 +35,7 @@ GAP = 1_000_000  # lines in a row that may be lost: a number beyond is none of o
 
 
 class EventLog:
-    """Appends events, stamped with this process's attempt, and tells the listeners (progress, loggers)."""
+    """Appends events, stamped with this process's attempt, and passes them to the listeners (progress, loggers)."""
 
     def __init__(self, path: Path, attempt: int, listeners: Iterable[Listener] = (), run: str = "") -> None:
         """`run` is the id of the run, which the first line of each attempt says."""
@@ -187,7 +188,7 @@ class LogReader:
 
 
 def _at_once(path: str, flags: int) -> int:
-    """Open it; for a pipe that nobody writes to, nobody waits."""
+    """Open it, without waiting for a pipe that has no writer."""
     return os.open(path, flags | os.O_NONBLOCK)
 
 

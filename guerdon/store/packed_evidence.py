@@ -35,7 +35,7 @@ def packed(folder: Path) -> Verdicts:
 
 @functools.lru_cache(maxsize=8)
 def _verdicts_in(path: Path, digest: bytes) -> Verdicts:
-    """The file as long as it says this: whoever lists asks for each of its proofs."""
+    """The file, kept while it is unchanged: a listing asks for each of its proofs."""
     if (verdicts := read_verdicts(path.read_text(encoding="utf-8"))) is None:
         raise Damaged(
             f"{path} was damaged, changed by hand or written by another version of guerdon: put a copy of it back"
@@ -82,7 +82,7 @@ def _lines_in(path: Path, digest: bytes) -> list[str]:
 def digest_of(path: Path) -> bytes:
     try:
         return hashlib.sha256(path.read_bytes()).digest()
-    except OSError:  # whoever reads it says so
+    except OSError:  # the reader reports it
         return b""
 
 

@@ -12,7 +12,7 @@ from guerdon.core.json_values import json_value
 
 
 def answer(content: Any, status: int = 200) -> Response:
-    """In ASCII: a lone surrogate in somebody's completion has no UTF-8."""
+    """In ASCII: a lone surrogate in a completion has no UTF-8."""
     return Response(
         json.dumps(json_value(content), allow_nan=False, separators=(",", ":")), status, None, "application/json"
     )

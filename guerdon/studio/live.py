@@ -1,6 +1,6 @@
 """What changes, as it does: server-sent events that name the runs and audits that were written to, came or went.
 
-One look at the disk serves everybody who listens, and there is none while nobody does. An event is only a hint to ask again;
+One look at the disk serves all listeners, and there is none without listeners. An event is only a hint to ask again;
 so a page that missed one, or a browser that comes back after an hour, has lost nothing.
 """
 

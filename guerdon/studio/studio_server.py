@@ -54,7 +54,7 @@ def serve(app: FastAPI, bound: socket.socket) -> None:
 
 
 class _Server(uvicorn.Server):
-    """uvicorn's server, but event streams, which would never end by themselves, are told to."""
+    """uvicorn's server, but it ends event streams, which would never end by themselves."""
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)

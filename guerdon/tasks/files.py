@@ -1,4 +1,4 @@
-"""Problems from somebody's own rows, of a file or held in Python: which columns they are made of, and how answers are checked.
+"""Problems from a user's own rows, of a file or held in Python: which columns they are made of, and how answers are checked.
 
 All rows are looked through once before anything runs (`row_sets.py`); afterwards a row is read when its problem is asked for.
 Leaves out: forms of files (`guerdon/data`), the guess of columns (`row_columns.py`), what is made of a row (`row_tasks.py`),

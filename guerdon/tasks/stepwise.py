@@ -1,6 +1,6 @@
 """The step checker of a task: its family, or its families where it mixes several.
 
-Leaves out: tasks whose steps nobody can check, which are refused.
+Leaves out: tasks whose steps cannot be checked, which are refused.
 """
 
 from __future__ import annotations

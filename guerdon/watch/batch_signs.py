@@ -1,7 +1,7 @@
-"""Numbers that rules need of a step and that nobody else computes, from its batch: how alike tries are, how much they repeat
+"""Numbers of a step for rules alone, from its batch: how alike tries are, how much they repeat
 themselves, what the reward's spread is made of, and how well it agrees with the truth.
 
-They go into the step's metrics as `watch/NAME`, so that whoever reads the events has them.
+They go into the step's metrics as `watch/NAME`, so that the events contain them.
 Only what was played in the step counts, not what a memory joined to it.
 """
 
@@ -27,7 +27,8 @@ MIX, STEP = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xD1342543DE82EF95)  # odd:
 
 
 def batch_signs(batch: Batch) -> dict[str, float]:
-    """`watch/flat`, `watch/agreement`, `watch/share.PART`, `watch/repeated`, `watch/identical`: each where it can be told."""
+    """`watch/flat`, `watch/agreement`, `watch/share.PART`, `watch/repeated`, `watch/identical`: each where it can be
+    computed."""
     batch = batch.to("cpu")
     if batch.K == 0:
         return {}

@@ -1,6 +1,6 @@
 """What rules look at: the numbers of the steps so far, by the names that they have in the run's events.
 
-All of it comes from `StepDone`, so a run that was killed has the same past when it goes on.
+All of it comes from `StepDone`, so a run that was killed has the same past when it resumes.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""The watchman: hears of every step, asks every rule, and raises an alarm when one begins to hold.
+"""The watchman: receives every step, evaluates every rule, and raises an alarm when one begins to hold.
 
 An alarm is raised once, and again after the rule was quiet for a while or where it has become worse. What rules find depends on
-the numbers of the steps alone, so a run that goes on from a checkpoint is told its past again and then raises what an unbroken
-run would.
+the numbers of the steps alone, so a run resumed from a checkpoint gets its past again and then raises the same alarms as an
+unbroken run.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Watchman:
         self.holding: dict[tuple[str, str], tuple[int, int]] = {}  # by rule and subject: last step, worst severity
 
     def hear(self, events: Iterable[Event], before: int) -> None:
-        """The steps of a run before the one that it goes on with: what was alarming then was told then."""
+        """The steps of a run before the one at which it resumes: their alarms were raised then."""
         for event in events:
             if isinstance(event, StepDone) and event.step < before:
                 self.take(event.step, event.metrics)

@@ -61,7 +61,7 @@ def _advantage_column(batch: Batch) -> Column | None:
 
 
 def choose(batch: Batch) -> list[tuple[str, int]]:
-    """A best, a middle and a worst track for every role, and one whose score failed, each with what it stands for."""
+    """A best, a middle and a worst track for every role, and one whose score failed, each with its label."""
     chosen: list[tuple[str, int]] = []
     for i in range(len(batch.roles)):
         tracks = torch.nonzero(batch.role_K == i).flatten().tolist()
@@ -82,7 +82,7 @@ def _of_role(batch: Batch, tracks: Sequence[int]) -> list[tuple[str, int]]:
 
 
 def _label(name: str, value: float, place: int, places: int) -> str:
-    """What a track stands for, the best coming first: right or wrong, or its place by another column."""
+    """The label of a track, the best coming first: right or wrong, or its place by another column."""
     if name == "correct" and value in (0.0, 1.0):
         kind = "right" if value else "wrong"
         return f"every try is {kind}" if places == 1 else f"another {kind} try" if place == 1 else f"a {kind} try"

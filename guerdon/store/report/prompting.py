@@ -1,7 +1,7 @@
 """The first prompt of a run as the model saw it, token by token: the chat template's own words, a system prompt, the question.
 
 The tokens are those of the stored rollouts, spelled by the tokenizer that lies with the trained model.
-A run that has not come to its end has none yet, and the section says so.
+A run that has not ended has none yet, and the section says so.
 """
 
 from __future__ import annotations

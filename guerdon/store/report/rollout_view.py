@@ -232,7 +232,7 @@ def _column(colours: _Colours, name: str, column: Column, track: int) -> ColumnE
 
 
 def split_detail(detail: Any) -> tuple[str, str]:
-    """The error that a column's detail tells of, and the rest of it as JSON."""
+    """The error in a column's detail, and the rest of it as JSON."""
     error = str(detail["error"]) if isinstance(detail, dict) and "error" in detail else ""
     rest = {n: v for n, v in detail.items() if n != "error"} if isinstance(detail, dict) else detail
     return error, json.dumps(rest, ensure_ascii=False) if rest else ""

@@ -1,7 +1,7 @@
 """Which audits there are: folders with an audit.json, at or below what the studio was given, and in `audits/` beside `runs/`.
 
 Each is known by an `id` made of where it lies. A file that is no audit, or a damaged one, is there too, with its `fault`. What
-the list says of one is kept until its file changes; the rest is read when somebody opens it. Nothing is ever written.
+the list says of one is kept until its file changes; the rest is read when it is opened. Nothing is ever written.
 Leaves out: what a file must be like (`audit_shape.py`), what the page asks (`audit_routes.py`).
 """
 
@@ -25,7 +25,7 @@ FILE = "audit.json"
 RUNS, BESIDE = "runs", "audits"  # folders that lie side by side
 FRESH = 0.5  # seconds for which a look at the disk is believed
 MOST = 2_000  # audits
-MARK = "audit-"  # how their ids begin, by which the page tells them from those of runs
+MARK = "audit-"  # the prefix of their ids, by which the page distinguishes them from those of runs
 LARGEST = 16_000_000  # bytes of one
 
 

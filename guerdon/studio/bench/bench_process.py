@@ -1,6 +1,6 @@
 """Rewards of the bench as the studio sees them: processes that are asked, and ended when they take too long.
 
-The studio itself runs nobody's code. A reward is opened once and anew when its file was changed.
+The studio itself runs no user code. A reward is opened once, and again when its file has changed.
 """
 
 from __future__ import annotations
@@ -132,7 +132,7 @@ class RewardRooms:
             each.end()
 
     def _process(self, name: RewardName) -> tuple[RewardProcess, list[str]]:
-        """The reward's process, made anew where it is gone or a file of the reward was changed."""
+        """The reward's process, restarted where it has ended or a file of the reward has changed."""
         with self._lock:
             there = self._open.pop(name, None)
         changed: list[str] = []

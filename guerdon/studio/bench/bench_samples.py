@@ -1,4 +1,4 @@
-"""What a reward is asked about on the bench: a text that somebody typed, or a stored sample, as it is or in other words."""
+"""What a reward is asked about on the bench: a typed text, or a stored sample, as it is or edited."""
 
 from __future__ import annotations
 

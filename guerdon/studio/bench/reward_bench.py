@@ -1,6 +1,6 @@
 """A reward on the bench: what it says about texts, part by part, and which advantages of a stored step other weights flip.
 
-It runs somebody's code, so the studio keeps it in a process of its own (`bench_process.py`).
+It runs user code, so the studio keeps it in a process of its own (`bench_process.py`).
 """
 
 from __future__ import annotations
@@ -235,7 +235,7 @@ def own_reward(stored: Run) -> Reward:
 
 
 def _credit(stored: Run, batch: Batch, play: RecordedPlay, step: int) -> Credit:
-    """The run's own credit; where that would have to play, or lacks what was not stored, the default with the reason."""
+    """The run's own credit; where that would have to play, or needs what was not stored, the default with the reason."""
     try:
         credit = find_credit(stored, batch, None, None)
         with at_step(stored, play, step):
@@ -265,7 +265,7 @@ def _ask_leaves(formula: Reward, samples: Samples) -> dict[Any, Outcome]:
 
 @contextlib.contextmanager
 def _patience(formula: Reward) -> Iterator[None]:
-    """Functions are given less time than in a run: somebody waits."""
+    """Functions are given less time than in a run: a user waits."""
     hurried = [leaf for leaf in formula.leaves if isinstance(leaf, function_reward) and leaf.waits]
     before = [leaf.timeout for leaf in hurried]
     try:

@@ -86,7 +86,7 @@ def candidates(run: Run, steps: Sequence[int]) -> list[LabelCandidate]:
 
 
 def _rows(table: Any) -> list[dict[str, Any]]:
-    """Where a reward was given, the last segments of tracks; else all in which somebody said something."""
+    """Where a reward was given, the last segments of tracks; else all with text."""
     names = ["step", "episode", "segment", "family", "task_id", "prompt", "completion"]
     said = [row for row in measured(table, names) if row["segment"] >= 0 and row["completion"] is not None]
     scored = [row for row in said if row["reward"] is not None or row["reason"] not in (None, "not applicable")]
@@ -142,7 +142,7 @@ def middle(paid: Sequence[LabelCandidate]) -> float:
 
 
 def unlabelled(every: Sequence[LabelCandidate], book: LabelBook) -> list[LabelCandidate]:
-    """Those of which nobody has judged this text."""
+    """Those whose text has no label."""
     judged = book.verdicts
     return [c for c in every if not any(place in judged for place in c.places)]
 
@@ -150,8 +150,8 @@ def unlabelled(every: Sequence[LabelCandidate], book: LabelBook) -> list[LabelCa
 def pairs(
     every: Sequence[LabelCandidate], book: LabelBook, seed: int = 0
 ) -> list[tuple[LabelCandidate, LabelCandidate]]:
-    """Two different tries at one ask that nobody has compared: the best paid against the worst of each first, then neighbours;
-    which of them stands left is chance."""
+    """Two different tries at one ask that have not been compared: the best paid against the worst of each first, then
+    neighbours; which of them stands left is chance."""
     judged = {frozenset(places_of(row)) for row in book.labels if row["kind"] in PAIRED}
     groups: dict[str, list[LabelCandidate]] = {}
     for each in every:

@@ -71,7 +71,7 @@ def _together(file: StepFile, episodes: Sequence[str]) -> Told:
 
 
 def _broken(file: StepFile, key: str) -> Told:
-    """An episode in which nobody acted."""
+    """An episode without an action."""
     info = loads(file.rows(file.of(key), "info")[0]["info"])
     return {"episode": key, "error": error_text(str(info.get("error", "")), "nobody acted").line}
 

@@ -23,7 +23,7 @@ TEXT = 8_000  # characters of a text that come at once
 TOKENS = 2_000  # tokens of a segment that come at once ...
 IN_ALL = 8_000  # ... and of an episode
 TURNS = 400  # segments
-FOLLOWERS = 50  # episodes about this one that are told
+FOLLOWERS = 50  # episodes about this one that are listed
 COLOURED = ("logp", "paid")  # what steps can be coloured by beside columns
 
 Told = dict[str, Any]
@@ -102,7 +102,7 @@ class Reader:
         acted = _or_empty(actions).reshape(-1, *tail)
         made = self._pieces(row, acted, seats, start + most) if most and not tail else None
         stop = min(count, start + most)
-        if made is not None:  # a character that is begun is ended
+        if made is not None:  # a started character is completed
             stop = max(stop, start) if len(made.said) <= stop else len(made.said)
         window = slice(start, stop)
         return {
@@ -309,7 +309,7 @@ def _call(call: Any) -> Told:
 
 
 def _branches(segments: Iterable[Mapping[str, Any]]) -> bool:
-    """Whether a role went on from one place twice: a search. Players that answer each other are no tree, nor is a judge."""
+    """Whether a role continued from one place twice: a search. Players that answer each other are no tree, nor is a judge."""
     seen: set[tuple[int, str]] = set()
     by_place = {each["place"]: each for each in segments}
     for each in by_place.values():

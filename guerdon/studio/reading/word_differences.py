@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
 WORDS = 20_000  # of either text that are looked at
-EDITS = 400  # words that are taken out or put in, at most, to be told one by one
+EDITS = 400  # the most deleted or inserted words that are shown one by one
 EACH = "\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af"  # writing without blanks between words: a character is one
 PIECE = re.compile(rf"\n|[^\S\n]+|[{EACH}]|[^\s{EACH}]+")
 
@@ -27,7 +27,7 @@ class Stretch(NamedTuple):
 
 class WordDifference(NamedTuple):
     stretches: list[Stretch]
-    is_rough: bool  # too different to be told word by word
+    is_rough: bool  # too different to be shown word by word
     is_cut: bool  # longer than what is looked at
 
 

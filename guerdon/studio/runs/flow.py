@@ -73,7 +73,7 @@ def _inside(stage: Any) -> str:
 
 
 def _played_by(own: Mapping[str, Any]) -> str:
-    """Who sits where, and what the models are."""
+    """Which model plays in which seat, and what the models are."""
     seats = own.get("seats") if isinstance(own.get("seats"), dict) else {}
     models = own.get("models") if isinstance(own.get("models"), dict) else {}
     assert isinstance(seats, dict) and isinstance(models, dict)

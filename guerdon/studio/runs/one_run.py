@@ -98,7 +98,7 @@ def _is_measure(name: str) -> bool:
 
 
 def commands(run: Snapshot, status: str) -> list[dict[str, str]]:
-    """How to go on from here on the command line; in Python, where the run was begun there."""
+    """How to continue from here on the command line; in Python, where the run was started there."""
     name, plain = shlex.quote(run.folder.named), bool(run.config["plain"])
     lines: list[tuple[str, str]] = []
     if status != "complete" and status != "running":

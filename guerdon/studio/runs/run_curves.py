@@ -49,7 +49,7 @@ def curves_of(shelved: ShelvedRun, x: X = "steps", smooth: float = 0.0, also: Se
 
 
 def full_curves(run: Run, done: Sequence[StepDone]) -> dict[str, Curve]:
-    """Every point of every metric; those of the runs that were looked at last are kept until the runs go on."""
+    """Every point of every metric; those of the runs that were looked at last are kept until the runs change."""
     key = (str(run.path), run.folder.events.stat().st_ino if run.folder.events.exists() else 0)
     mark = (len(done), done[-1].time if done else 0.0)
     with _lock:
@@ -146,7 +146,7 @@ def smoothed(values: Sequence[float | None], weight: float) -> list[float | None
 
 
 def draws_of(done: Sequence[StepDone]) -> dict[str, Any] | None:
-    """What a curriculum drew, as shares of each column of steps; None where there is nothing to tell apart."""
+    """What a curriculum drew, as shares of each column of steps; None where there is only one."""
     draws = make_draws(done)
     if draws is None:
         return None

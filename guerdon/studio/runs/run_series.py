@@ -22,11 +22,11 @@ from guerdon.studio.library import Library, Missing
 from guerdon.studio.runs.run_curves import BUCKETS, X, full_curves, places, sections, sent, smoothed, title_of
 from guerdon.studio.runs.run_snapshot import snapshot
 
-MOST = 24  # arms that can be told apart by colour and dashes
+MOST = 24  # arms that colours and dashes can distinguish
 
 
 def arms_of(library: Library, ids: Sequence[str], apart: bool = False) -> tuple[RunsRead, dict[str, str]]:
-    """The arms of some runs, each run its own where they are wanted `apart`; and the ids of the runs by the names of their
+    """The arms of some runs, each run its own with `apart`; and the ids of the runs by the names of their
     folders. What is gone is noted and left out."""
     gone, runs, named = [], [], {}
     for id in dict.fromkeys(ids):
@@ -149,7 +149,8 @@ def _rate(metric: str, rate: ArmRate | None) -> dict[str, Any] | None:
 
 
 def apart_by(library: Library, ids: Sequence[str], metric: str, apart: bool, arm: str, at: str) -> dict[str, Any]:
-    """How far an arm lies from the first one, before or after training: problem by problem where both sat the same."""
+    """The difference of an arm from the first one, before or after training: per problem where both were evaluated on the
+    same ones."""
     arms = arms_of(library, ids, apart)[0].arms
     other = next((each for each in arms[1:] if each.letter == arm), None)
     if other is None:

@@ -149,7 +149,7 @@ def _test(composition: Composition, arguments: list[Any]) -> list[Any]:
 
 
 def _shown(composition: Composition, draw: random.Random) -> list[list[Any]]:
-    """One or two examples that tell something."""
+    """One or two informative examples."""
     shown: list[list[Any]] = []
     wanted, place = draw.choice((1, 2)), 4
     for tries in range(8):

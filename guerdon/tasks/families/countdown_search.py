@@ -253,7 +253,7 @@ def written(numbers: Sequence[int], moves: Sequence[Move]) -> list[str]:
 
 
 def express(numbers: Sequence[int], moves: Sequence[Move]) -> str:
-    """The moves as one expression. A number that no move made and nobody gave stands for itself."""
+    """The moves as one expression. A number that is neither given nor the result of a move is written as itself."""
     terms = [(n, str(n), 3) for n in numbers]  # value, text, how strongly its parts hold together
 
     def pick(number: int) -> tuple[str, int]:

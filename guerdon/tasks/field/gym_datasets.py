@@ -110,7 +110,7 @@ class gym_dataset:
         return float(call.value)
 
     def solution(self, task: Task) -> str:
-        """The answer as a model that was told to gives it."""
+        """The answer in the form that a model is asked for."""
         return f"<answer>{task.answer}</answer>" if self.system else task.answer
 
 

@@ -150,8 +150,8 @@ def schema_names(query: str) -> tuple[set[str], set[str]] | None:
 
 
 def clauses_of(query: str) -> dict[str, set[str]] | None:
-    """What stands in the clauses of a query, item by item: between commas, and between AND and OR. Subqueries stay whole; an OR
-    is an item too, so that it is told from AND.
+    """What stands in the clauses of a query, item by item: between commas, and between AND and OR. Subqueries stay whole; an
+    OR is an item too, so that it differs from AND.
 
     >>> clauses_of("SELECT p.name FROM airports p WHERE p.gates > 3")
     {'select': {'name'}, 'from': {'airports'}, 'where': {'gates > 3'}}
