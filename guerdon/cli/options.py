@@ -51,7 +51,7 @@ Out = Annotated[
     str | None, typer.Option("--out", metavar="DIR", help="The run's folder.  [default: runs/RECIPE-TASK-NNN]")
 ]
 Resume = Annotated[
-    str | None, typer.Option("--resume", metavar="DIR", help="Resume this run; the recipe may be left out.")
+    str | None, typer.Option("--resume", metavar="DIR", help="Resume this run; the recipe may be omitted.")
 ]
 Again = Annotated[
     str | None,

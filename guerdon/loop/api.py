@@ -229,8 +229,8 @@ def _resume(
     config = folder.read_config()
     if config.get("format", FORMAT) != FORMAT:
         raise UserError(
-            f"{folder.named} was begun with guerdon {written_by(config)}, in format {config['format']} of run folders; this one"
-            f" reads it but can resume only format {FORMAT}: start a new run with --out"
+            f"{folder.named} was started with guerdon {written_by(config)}, in format {config['format']} of run folders; this"
+            f" one reads it but can resume only format {FORMAT}: start a new run with --out"
         )
     refuse_conflicts(folder.named, config, request, steps, seed)
     check_trust(folder.named, config, trust)

@@ -29,9 +29,7 @@ from guerdon.models.chat_template import Bounded, TemplateRefused
 from guerdon.models.encoded_turn import Encoded
 from guerdon.models.template_clock import told
 
-MARK = re.compile(
-    r"QxSlot(\d+)xQ"
-)  # placeholder of a text: letters and digits alone, which no template changes or strips
+MARK = re.compile(r"QxSlot(\d+)xQ")  # a text's placeholder: letters and digits, which no template changes or strips
 PAD = "\n\x1f"  # white space around a mark, to see how much of it a template strips: all, line breaks alone, none
 KEPT = ("role", "type")  # words a template decides by; every other text becomes a mark
 CALLS = {  # what a template has in it, by the format of calls (`core/call_formats.py`)

@@ -99,7 +99,7 @@ def _told_missing(folder: Path, files: Sequence[str]) -> str:
     return (
         f"the package is installed without the runs of its evidence: {', '.join(files)} {'are' if many else 'is'} in {RECORDS}/"
         f" of Guerdon's repository, to be put in {_place(folder)}; without {'them' if many else 'it'} verdicts are shown, but"
-        " cannot be told again, rehearsed or sampled, and no recorded run is spared"
+        " cannot be recomputed, rehearsed or sampled, and no recorded run is reused"
     )
 
 

@@ -56,7 +56,7 @@ PAIR_TEXTS = (TextSlot("chosen_scores", "prompt", "chosen"), TextSlot("rejected_
 
 @protocol(
     "pairs",
-    "chosen above rejected, with ties told; or all right answers to a problem against all wrong ones",
+    "chosen above rejected, with ties reported; or all right answers to a problem against all wrong ones",
     "chosen_score(s) and rejected_score(s), or probability (that chosen is better); or problem, score and label; subset",
     "the plain count",
     PAIR_TEXTS,

@@ -42,7 +42,7 @@ class RateLimitedHandler(logging.StreamHandler):  # type: ignore[type-arg]  # of
     def gap(self) -> str:
         """What was left out since it was last said."""
         count, self.left_out = self.left_out, 0
-        return f"({count} more entries were left out)\n" if count else ""
+        return f"({count} more entries are omitted)\n" if count else ""
 
 
 @contextlib.contextmanager

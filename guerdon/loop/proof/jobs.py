@@ -171,7 +171,7 @@ def run_all(jobs: Iterable[RunJob], workers: int, done: Callable[[RunJob], Itera
                 raise CtrlC
             if why:
                 if str(why) not in map(str, failed.values()):
-                    _notice(f"{job.name} failed, and the others go on: {why}")
+                    _notice(f"{job.name} failed, and the others continue: {why}")
                 failed[job.name] = why
                 queue[:] = [other for other in queue if job.folder not in other.after]
             else:
@@ -213,9 +213,7 @@ def _each(queue: list[RunJob], workers: int) -> Iterator[tuple[RunJob, str | Bas
                         most = max(1, min(most, workers) - 1)
                         full.append(dataclasses.replace(job, chances=job.chances - 1))
                         when = "when another run has ended" if job.chances > 2 else "alone, after the others"
-                        _notice(
-                            f"{job.name} found the GPU's memory full: it is begun again {when}; now {most} at a time"
-                        )
+                        _notice(f"{job.name} found the GPU's memory full: it is restarted {when}; now {most} at a time")
                         continue
                     queue += full
                     full.clear()

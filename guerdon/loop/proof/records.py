@@ -34,7 +34,7 @@ def record_of(folder: Path) -> dict[str, Any]:
     """A finished run as a record. One that is damaged has no say."""
     run = Run(folder)
     if run.damage:
-        raise Damaged(f"{folder} is damaged ({'; '.join(run.damage)}): run the same command again, which makes it anew")
+        raise Damaged(f"{folder} is damaged ({'; '.join(run.damage)}): run the same command again, which repeats it")
     record: dict[str, Any] = {
         "weights": run.weights,
         "spent": {unit: round(cost, 3) for unit, cost in run.spent.items() if cost},
@@ -205,7 +205,7 @@ def value_of(result: Mapping[str, Any], metric: str, levels: tuple[int, ...]) ->
     kinds = _levels(result.get(f"{metric.removesuffix(ACCURACY)}kinds", {}), levels)
     if not metric.endswith(ACCURACY) or not kinds:
         raise UserError(
-            f"levels {levels} of {metric!r}: only pass@1 is told by level, of a task with several (NAME:1-6)"
+            f"levels {levels} of {metric!r}: only pass@1 is recorded by level, for a task with several (NAME:1-6)"
         )
     return fmean(kinds)
 

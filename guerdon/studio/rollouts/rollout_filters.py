@@ -194,5 +194,5 @@ def _task(value: str) -> RowTerm:
 
 def _learned(value: str) -> RowTerm:
     if value not in ("yes", "no"):
-        raise UserError(f"learned={value}: yes for what was learned from, no for what a stage left out")
+        raise UserError(f"learned={value}: yes for what was learned from, no for what a stage removed")
     return RowTerm(f"learned = {'true' if value == 'yes' else 'false'}")

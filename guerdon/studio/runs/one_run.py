@@ -102,10 +102,10 @@ def commands(run: Snapshot, status: str) -> list[dict[str, str]]:
     name, plain = shlex.quote(run.folder.named), bool(run.config["plain"])
     lines: list[tuple[str, str]] = []
     if status != "complete" and status != "running":
-        lines.append(("go on with it", resume_command(run.folder) if plain else resume_call(run)))
+        lines.append(("resume it", resume_command(run.folder) if plain else resume_call(run)))
     if plain:
         seed = run.config["seed"] + 1
-        lines.append(("once more with a change", f"guerdon train --again {name} --seed {seed}"))
+        lines.append(("rerun with a change", f"guerdon train --again {name} --seed {seed}"))
     if run.rollout_steps:
         lines.append(("what another reward would have said", f"guerdon replay {name} --reward FILE.py:NAME"))
     lines.append(("all of it in the terminal", f"guerdon show {name}"))
