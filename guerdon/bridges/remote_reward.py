@@ -54,6 +54,12 @@ class remote(Leaf):
     that grow; then its samples *timed out*. A server that stays away, or answers with what is no scores: *failed*. A
     request that it refuses is a mistake that stops the run.
 
+    Args:
+        url: address of the served reward.
+        token_env: environment variable that holds the token.
+        timeout: seconds for a request with its retries.
+        at_once: requests at a time.
+
     >>> import guerdon as gd
     >>> print(gd.remote("http://127.0.0.1:8000").weight(0.5) + gd.exact())
     0.5 * remote + exact

@@ -33,7 +33,7 @@ def _names(each: shelves.Shelved) -> tuple[str, ...]:
 def _tell(output: Output, each: shelves.Shelved) -> None:
     output.say(f"{each.name}  ({each.folder})  {each.module}")
     output.say()
-    output.say(inspect.getdoc(each.cls) or "")
+    output.say(knob_words.without_arguments(inspect.getdoc(each.cls) or ""))
     knobs = shelves.knobs(each.cls)
     if knobs:
         output.say()

@@ -74,6 +74,12 @@ class Batch:
     `cols` holds every further number, per step or per track, by name; `batch["reward"]` is such a column's values. `up` sums or
     averages from steps to segments, tracks, asks and tasks, `down` spreads back. Stages give a new batch and change none.
 
+    Args:
+        episodes: the episodes that were packed, or what builds them on access.
+        count: denominators of means, shared by all micro-batches of an update.
+        cols: columns by name.
+        pairs: preference pairs of tracks, if there are any.
+
     >>> import torch
     >>> import guerdon as gd
     >>> turn = gd.Segment("policy", "2 + 2 =", context=[5, 6], actions=[4, 1], logp=[-0.1, -0.2], text="4")

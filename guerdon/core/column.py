@@ -59,6 +59,12 @@ class Reason(IntEnum):
 class Column:
     """`value` is NaN exactly where `reason` is not VALUE. `detail` holds JSON per entry: a verdict, an exception.
 
+    Args:
+        level: what a row is: "step", "segment" or "track".
+        value: the numbers, one for each row.
+        reason: why a row has no number, by code; VALUE where it has one.
+        detail: JSON for single rows: a verdict, an exception.
+
     >>> import guerdon as gd, torch
     >>> column = gd.Column.full("track", torch.tensor([1.0, 0.0]))
     >>> column.value.tolist(), column.missing.tolist()

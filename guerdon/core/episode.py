@@ -45,6 +45,14 @@ class End(StrEnum):
 class Segment:
     """Actions one role took in a row, with what it had just been shown. A segment without actions is allowed.
 
+    Args:
+        role: who acted.
+        text: the actions as text.
+        parent: number of the segment it continues; -1 starts an episode.
+        sampling: how the actions were sampled.
+        end: how it ended: DONE, CUT or FAILED.
+        goes_on: it continues its parent's turn.
+
     >>> import guerdon as gd
     >>> segment = gd.Segment("policy", "2 + 2 =", context=[5, 6], actions=[4, 1], logp=[-0.1, -0.2], text="4")
     >>> len(segment.actions), segment.end
@@ -112,6 +120,13 @@ class Segment:
 @dataclass(frozen=True)
 class Episode:
     """One try at an ask. (`step`, `number`, `attempt`) names it inside a run: the step, which ask of it, which try.
+
+    Args:
+        ask: what was asked.
+        segments: the turns, a parent before its children.
+        step: the run's step.
+        number: which ask of the step.
+        attempt: which try at the ask.
 
     >>> import guerdon as gd
     >>> turn = gd.Segment("policy", "2 + 2 =", context=[5, 6], actions=[4, 1], logp=[-0.1, -0.2], text="4")

@@ -77,6 +77,17 @@ class Learn(FieldColumns):
     it is halved, which changes last bits alone; where others hold that memory the run stops, so that no result depends on
     its company. `clip` bounds the gradient's norm (0: off; 1.0 is TRL's and verl's default).
 
+    Args:
+        model: name of the model to train.
+        loss: the objective, a sum of losses.
+        on: selection of the tracks to train on; all without one.
+        opt: optimiser.
+        epochs: passes over the batch.
+        updates: optimiser steps in each pass.
+        micro: the most tokens in one forward pass; 0 lets the model choose by its device.
+        clip: bound of the gradient norm; 0 turns it off.
+        mix: what is shuffled between updates: whole tracks, or single steps.
+
     >>> import guerdon as gd
     >>> gd.Learn("policy", gd.losses.clipped() + gd.losses.kl(0.04), opt=gd.adam(lr=1e-5)).needs
     ('advantage', 'reference.logp')

@@ -22,6 +22,9 @@ END_NUMBER = {end: n for n, end in enumerate(ENDS)}
 def pack(episodes: Iterable[Episode]) -> Batch:
     """Flatten episodes. Asks and tasks are numbered by first appearance; roles alphabetically.
 
+    Args:
+        episodes: the episodes.
+
     >>> import guerdon as gd
     >>> turn = gd.Segment("policy", "2 + 2 =", context=[5, 6], actions=[4, 1], logp=[-0.1, -0.2], text="4")
     >>> gd.pack([gd.Episode(gd.Ask(gd.Task("7", "2 + 2 =", "4")), (turn,))]).action.tolist()
@@ -113,6 +116,9 @@ def unpack(batch: Batch) -> list[Episode]:
     """The episodes again, their actions and log-probs read back from the flat tensors.
 
     Segments that a selection dropped are gone; parents are renumbered among those that are left.
+
+    Args:
+        batch: the batch.
 
     >>> import guerdon as gd
     >>> turn = gd.Segment("policy", "2 + 2 =", context=[5, 6], actions=[4, 1], logp=[-0.1, -0.2], text="4")

@@ -49,6 +49,18 @@ def knob(
     it is not in the hash, so what was run before keeps its own. A renamed knob says what it `was` called: the hash keeps that
     name, and for one version more users may write it.
 
+    Args:
+        default: value without a setting.
+        factory: makes the default, where it is mutable.
+        ge: least value.
+        gt: bound that the value must exceed.
+        le: largest value.
+        choices: allowed values.
+        hashed: part of the run's identity.
+        as_hash: its own hash stands in the identity.
+        absent: value at which it is not in the hash.
+        was: earlier name.
+
     >>> import guerdon as gd
     >>> @gd.part
     ... class halves:
@@ -68,6 +80,11 @@ def state(*, default: Any = None, factory: Callable[[], Any] | None = None, init
     """A field that changes during the run and is saved with it. JSON values, tensors, batches, and lists or dicts of
     them.
 
+    Args:
+        default: value at the start of a run.
+        factory: makes the default, where it is mutable.
+        init: always False: the constructor does not take the field.
+
     >>> import guerdon as gd
     >>> @gd.part
     ... class counts:
@@ -84,6 +101,10 @@ def state(*, default: Any = None, factory: Callable[[], Any] | None = None, init
 
 def live(*, default: Any = None, init: Literal[False] = False) -> Any:
     """A field recreated when a run starts (an optimiser, a cache): neither knob nor state.
+
+    Args:
+        default: value before a run starts.
+        init: always False: the constructor does not take the field.
 
     >>> import guerdon as gd
     >>> @gd.part
@@ -107,6 +128,12 @@ def part(cls: type[T] | None = None, /, *, name: str = "", aliases: tuple[str, .
 
     `name` is what users see and what hashes are made of, the class's own unless given; `--set` and `but` accept `aliases` too.
     A renamed part says what it `was` called: hashes keep that name, and for one version more users may write it.
+
+    Args:
+        cls: the class.
+        name: what users see and hashes contain; the class's own by default.
+        aliases: further names that `--set` and `but` accept.
+        was: earlier name.
 
     >>> import guerdon as gd
     >>> @gd.part

@@ -39,6 +39,18 @@ class Recipe:
     learned from, with the weights from before this step: one update off-policy. A `budget` ends the run before its last step
     once it is spent.
 
+    Args:
+        models: models by name.
+        curriculum: what draws the asks of a step.
+        env: environment that plays them.
+        seats: model of each role.
+        sampling: how models sample.
+        exams: evaluations on held-out problems.
+        prompts: asks in a step.
+        steps: length of the run.
+        ahead: play the next step's episodes during the update, one update off-policy.
+        budget: ends the run before its last step once it is spent.
+
     >>> import guerdon as gd
     >>> task = gd.tasks.load("parity")
     >>> learn = gd.Learn("policy", gd.losses.clipped(), opt=gd.adam(lr=0.3))
@@ -187,6 +199,11 @@ class Study:
 
     Inner runs are memoised by their hash, so a killed study resumes by running again: what is done is read, not redone. The
     body finds its `budget` in `run.budget`; runs that it gives none share what is left of it.
+
+    Args:
+        body: the program, `body(run, seed)`.
+        settings: its knobs, which are hashed.
+        budget: what its runs may spend together.
 
     >>> import guerdon as gd
     >>> @gd.recipe("twice", family="mine")
@@ -408,6 +425,16 @@ def recipe(
     for knobs that joined a Study later: the values that mean what it did without them, which are not in its hash. `data`
     is what the rows of a file are for it: by default those of the recipe it is based on, or problems with answers to find;
     "pairs" of answers, answers with "labels", solutions in labelled "steps".
+
+    Args:
+        name: name on the command line.
+        family: group in lists.
+        paper: arXiv id or address.
+        claim: what the paper claims, to be registered and run.
+        screening: settings it is screened in.
+        on: recipe that it changes.
+        absent: values of later knobs that are not hashed.
+        data: what rows of a user's file are.
 
     >>> import guerdon as gd
     >>> @gd.recipe("mine", family="mine")

@@ -13,6 +13,11 @@ from typing import Any, Literal, NamedTuple
 class Score:
     """A value with its why: `parts` are named components, `why` is a sentence for people.
 
+    Args:
+        value: a number, a number for each step, or None where the reward does not apply.
+        why: a sentence for people.
+        parts: named components.
+
     >>> import guerdon as gd
     >>> def brief(completion):
     ...     return gd.Score(1.0 if len(completion) < 9 else 0.0, why=f"{len(completion)} characters")

@@ -40,6 +40,11 @@ class Interval(NamedTuple):
 def pass_at_k(n: int, right: int, k: int) -> float:
     """The chance that at least one of `k` tries is right, without bias from `n >= k` tries (arXiv:2107.03374).
 
+    Args:
+        n: number of tries.
+        right: how many are right.
+        k: number of tries of which one has to be right.
+
     >>> import guerdon as gd
     >>> gd.exams.pass_at_k(4, 2, 1), gd.exams.pass_at_k(4, 2, 4)
     (0.5, 1.0)
@@ -54,6 +59,10 @@ def interval(rates: Sequence[float], z: float = Z95) -> tuple[float, float, floa
 
     Tries at one task are not independent, so the sample is the tasks: their variance gives the number of independent
     yes/no trials they are worth (never fewer than the tasks, which keeps the interval honest when all rates are equal).
+
+    Args:
+        rates: one rate for each task.
+        z: quantile of the normal distribution.
 
     >>> import guerdon as gd
     >>> [round(x, 2) for x in gd.exams.interval([1.0, 1.0, 0.0, 1.0], 1)]  # the rate, and from where to where

@@ -46,6 +46,15 @@ class Task:
     """One problem. `id` is unique inside its family; `meta` holds whatever its checker needs, as JSON values. `view` are the
     messages that show it, where `prompt`, what the user says last, is not all there is to see: a system message, earlier turns.
 
+    Args:
+        id: unique inside the family.
+        prompt: the problem as text; of a conversation what the user says last.
+        answer: the right answer.
+        family: kind of problem.
+        level: difficulty.
+        meta: JSON values for checkers and environments.
+        view: messages that show the problem, where the prompt alone does not.
+
     >>> import guerdon as gd
     >>> task = gd.Task("7", "2 + 2 =", "4", family="sums", meta={"level": 1})
     >>> task.key, task.answer
@@ -183,6 +192,14 @@ def kinds_of(source: TaskSource) -> dict[str, TaskSource]:
 class Sampling:
     """How a model samples. `temperature=0` is greedy. The recorded log-prob is of this distribution, not the raw one.
 
+    Args:
+        temperature: divides the logits; 0 is greedy.
+        max_tokens: the most tokens of a turn.
+        top_k: keep the k likeliest tokens; 0 keeps all.
+        top_p: keep the likeliest tokens up to this probability mass.
+        min_p: keep tokens of at least this share of the likeliest one's probability.
+        stop: strings that end a turn.
+
     >>> import guerdon as gd
     >>> gd.Sampling(temperature=0.7, max_tokens=64, stop=("\\n\\n",))
     Sampling(temperature=0.7, max_tokens=64, stop=('\\n\\n',))
@@ -235,6 +252,16 @@ class Ask:
     `prompt` shows something else than the task's own prompt (a hint, a budget line), `view` something that is not text
     (messages, a picture: an array); `sampling` overrides how the model samples; `prefix` starts from a place in an earlier
     episode; `seats` says which model plays which role for this ask alone; `note` is for later stages.
+
+    Args:
+        task: the problem.
+        n: number of tries.
+        prompt: text to show in place of the task's own prompt.
+        sampling: how the model samples; the run's where it is None.
+        prefix: place in an earlier episode from which the tries start.
+        note: values for later stages and rewards, as JSON.
+        view: what to show where that is not text: messages, or an array.
+        seats: model of each role, for this ask alone.
 
     >>> import guerdon as gd
     >>> task = gd.Task("7", "2 + 2 =", "4")

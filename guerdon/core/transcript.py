@@ -21,6 +21,10 @@ SAID = "  "  # before what it says
 def transcript(episode: Episode, width: int = WIDTH) -> str:
     """The whole of it as text.
 
+    Args:
+        episode: the episode.
+        width: columns of the text.
+
     >>> import guerdon as gd
     >>> turns = [gd.Segment("policy", "2 + 2 =", [], [4], [0.0], text="5"), gd.Segment("policy", "Wrong.", [], [4], [0.0], text="4", parent=0)]
     >>> print(gd.transcript(gd.Episode(gd.Ask(gd.Task("7", "2 + 2 =", "4")), tuple(turns), info={"goal": 1.0})))

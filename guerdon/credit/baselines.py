@@ -33,6 +33,13 @@ class role_baseline(FieldColumns):
     The first step has the baseline `start`, and what is learned first replaces it as any later mean does. A role without
     a valued track keeps its baseline; a track without a value has no advantage. The baselines are in the checkpoint.
 
+    Args:
+        reward: column with one number for each track.
+        decay: weight of the earlier baseline in each update.
+        start: first baseline.
+        by_family: a baseline for each family of tasks.
+        gives_to: column of the advantage.
+
     >>> import guerdon as gd
     >>> from guerdon.core.example import ExamplePlay, example_tries
     >>> stage = gd.credit.role_baseline(decay=0.5)
@@ -87,6 +94,13 @@ class weighted_baseline(FieldColumns):
     A track without a reward or a weight is in neither sum; without a reward it has no advantage. Alone with its value, or
     where the weights add up to 0, it gets 0; the share of such groups is `NAME/single_groups`.
 
+    Args:
+        reward: column with one number for each track.
+        weights: column of the weights; the number of learned steps without one.
+        by: what a group is.
+        others: leave the own track out of the baseline.
+        gives_to: column of the advantage.
+
     >>> import guerdon as gd
     >>> from guerdon.core.example import ExamplePlay, example_tries
     >>> batch = example_tries([[0.0, 4.0]], size=[1.0, 3.0])
@@ -140,6 +154,11 @@ class whiten(FieldColumns):
 
     In a tree, a step's number counts as often as there are tracks through it. Missing and given steps are in neither mean
     nor spread. Without any spread all of a role get 0, and `NAME/flat` is logged as 1.
+
+    Args:
+        column: column to normalise.
+        over: a step or a track counts once.
+        gives_to: column of the result.
 
     >>> import guerdon as gd
     >>> from guerdon.core.example import ExamplePlay, example_tries

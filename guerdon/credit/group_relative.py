@@ -46,6 +46,14 @@ class centre(FieldColumns):
     A row without a value is in no mean and gets no advantage. The only value of a group gets 0; `NAME/single_groups` and
     `NAME/flat_groups` (no spread) say how many groups there are that teach nothing.
 
+    Args:
+        reward: column with the reward.
+        by: what is compared: "task", "ask", "episode", "parent", "turn" or "position".
+        std: divide by the group's deviation (GRPO) or not (Dr. GRPO).
+        eps: added to the deviation.
+        gives_to: column of the advantage.
+        others: take the mean over the other tries of the group (RLOO).
+
     >>> import guerdon as gd
     >>> from guerdon.core.example import ExamplePlay, example_tries
     >>> gd.credit.centre(std=False)(example_tries([[0.0, 2.0, 4.0], [5.0]]), ExamplePlay())["advantage"].tolist()

@@ -32,6 +32,11 @@ class mixed(FieldColumns):
     A column that does not apply to a step says nothing there and adds 0; a step to which none applies has no advantage. A
     broken one leaves the sum without a value: half of it is not what was asked for.
 
+    Args:
+        columns: columns to add.
+        weights: their weights; all 1 by default.
+        gives_to: column of the sum.
+
     >>> import guerdon as gd
     >>> from guerdon.core.example import ExamplePlay, example_tries
     >>> batch = example_tries([[1.0]], steps=2, episode=[3.0], step=[0.0, 10.0])
@@ -64,6 +69,14 @@ class separately(FieldColumns):
 
     A reward that does not apply to a track adds 0 and is in no group there; a track to which none applies has no
     advantage, nor has one of whose scores any is broken. `NAME.REWARD/flat_groups` is logged for each.
+
+    Args:
+        rewards: columns to normalise.
+        weights: their weights in the sum; all 1 by default.
+        by: what is compared, as in `centre`.
+        std: divide by the group's deviation.
+        eps: added to the deviation.
+        gives_to: column of the advantage.
 
     >>> import guerdon as gd
     >>> from guerdon.core.example import ExamplePlay, example_tries
@@ -131,6 +144,11 @@ class only(FieldColumns):
 
     *Assumes* a selection of whole tracks that is the same whenever it is asked in a step. *Biased* as the selection is.
 
+    Args:
+        on: selection of tracks.
+        column: column that is restricted.
+        gives_to: column of the result.
+
     >>> import guerdon as gd
     >>> from guerdon.core.example import ExamplePlay, example_tries
     >>> batch = example_tries([[0.0, 1.0], [1.0, 1.0]], advantage=[1.0, 2.0, 3.0, 4.0])
@@ -164,6 +182,10 @@ class teacher_log_ratio(FieldColumns):
     *Assumes* that both have the same tokens. Unbiased as an estimate of that divergence; as an advantage, with
     `reward_to_go(gamma=1)`, it has its exact gradient, and with `gamma=0`, biased but of far less variance, that of each token
     alone. Steps that were given have 0.
+
+    Args:
+        teacher: name of the teacher.
+        gives_to: column of the log-ratio.
 
     >>> import torch
     >>> import guerdon as gd

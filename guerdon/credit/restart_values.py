@@ -55,6 +55,15 @@ class restarts(FieldColumns):
     Tracks without a reward get no rollouts and no advantage; nor have the steps on either side of a place none of
     whose tries has a score. `NAME/places` is logged, and column `value` is $\hat V$ at each step's place.
 
+    Args:
+        score: the stage that gave the reward.
+        tries: rollouts from each place.
+        every: steps between places inside a segment; 0 for none.
+        gives_to: column of the advantage.
+        values_to: column of the estimated values.
+        below: count only steps sampled with a probability below this; 0 counts all.
+        lines: column whose steps are line ends; "" for none.
+
     >>> import guerdon as gd
     >>> stage = gd.credit.restarts(gd.rewards.verified(gd.tasks.successor()), tries=4, every=16)
     >>> stage.needs, stage.gives
@@ -175,6 +184,10 @@ class greedy_baseline(FieldColumns):
     needed. `NAME/greedy` is the mean greedy reward, `NAME/no_baseline` the share of tracks whose greedy try has no value.
 
     A track without a value has no advantage, nor has one whose greedy try failed.
+
+    Args:
+        score: the stage that gave the reward.
+        gives_to: column of the advantage.
 
     >>> import guerdon as gd
     >>> stage = gd.credit.greedy_baseline(gd.rewards.verified(gd.tasks.successor()))

@@ -34,6 +34,12 @@ class reward_to_go(FieldColumns):
     A step to which the column does not apply was paid nothing. A broken reward leaves it and the steps before it without
     a return. A step that several tracks share has their mean.
 
+    Args:
+        reward: column with the reward.
+        gamma: discount.
+        per: discount from step to step, or from turn to turn.
+        gives_to: column of the return.
+
     >>> import guerdon as gd
     >>> from guerdon.core.example import ExamplePlay, example_tries
     >>> batch = example_tries([[0.0]], steps=3, process=[1.0, 0.0, 4.0])
@@ -73,6 +79,11 @@ class redistribute(FieldColumns):
     worth what it was worth; but `reward_to_go` no longer counts for a step what was moved to the steps before it.
 
     Given steps get a share like any other. A track without a return has none to spread; a step without a weight gets 0.
+
+    Args:
+        reward: column with one number for each track.
+        weights: step column of the shares; equal shares without one.
+        gives_to: column of the result.
 
     >>> import guerdon as gd
     >>> from guerdon.core.example import ExamplePlay, example_tries

@@ -117,6 +117,12 @@ class prefix_gain(FieldColumns):
     Tracks without a value are in no mean. A segment none of whose tracks has a value has no advantage. The share of only
     children among the segments is `NAME/only_children`: where it is high, `centre` is the better choice.
 
+    Args:
+        reward: column with one number for each track.
+        gives_to: column of the advantage.
+        mean: a segment's value is the mean over its tracks, or over its children.
+        once: a segment counts once in the loss, not once for each of its tracks.
+
     >>> import guerdon as gd
     >>> from guerdon.core.example import ExamplePlay, example_tries
     >>> gd.credit.prefix_gain()(example_tries([[0.0, 1.0]]), ExamplePlay())["advantage"].tolist()
@@ -157,6 +163,12 @@ class branch_gain(FieldColumns):
 
     Tries without a value are in no mean and get no advantage. `NAME/branching` is the share of steps taken where tries part,
     `NAME/shared` of those after which another try is still the same; `NAME/flat_groups` of the groups without spread.
+
+    Args:
+        reward: column with one number for each track.
+        outcome: weight of GRPO's advantage beside the corrections.
+        std: divide by the group's deviation.
+        gives_to: column of the advantage.
 
     >>> import guerdon as gd
     >>> from guerdon.core.example import ExamplePlay, example_tries

@@ -32,6 +32,11 @@ class turn_baseline(FieldColumns):
     A try with a missing return is in no baseline. The only one of a group gets 0; the share of such groups is
     `NAME/single_groups`.
 
+    Args:
+        returns: column of returns.
+        per: compare at the same turn, or at the same step.
+        gives_to: column of the advantage.
+
     >>> import guerdon as gd
     >>> from guerdon.core.example import ExamplePlay, example_tries
     >>> batch = example_tries([[0.0, 0.0]], steps=2, returns=[3.0, 2.0, 1.0, 1.0])

@@ -49,6 +49,9 @@ class magnitude:
     too hard, it is 0; with rewards of 0 and 1 divided by their spread, a kind that is solved with probability $p$ has a mean
     of about $2\sqrt{p(1-p)}$.
 
+    Args:
+        column: column whose size is the signal.
+
     >>> import guerdon as gd
     >>> from guerdon.core.example import example_tries
     >>> gd.curricula.magnitude()(example_tries([[0.0, 1.0, None]], advantage=[-1.5, 0.5, 1.0])).tolist()
@@ -75,6 +78,12 @@ class bandit:
 
     *Assumes* that problems of a kind are worth about the same. *Biased* on purpose: accuracy over what was drawn is not
     accuracy over all kinds. With `ahead=True` a step is drawn before the step before it has been seen.
+
+    Args:
+        task: source with several kinds of problems.
+        choose: turns signals into probabilities: `boltzmann` or `ucb`.
+        tries: tries at each problem.
+        signal: what a track was worth.
 
     >>> import guerdon as gd
     >>> from guerdon.core.example import ExamplePlay
@@ -152,6 +161,11 @@ class ucb:
     *Biased* as the mean lags behind what is learned, by up to `window` tries; and the bonus shrinks with all tries ever
     made, so late changes in a kind that is rarely drawn are seen late.
 
+    Args:
+        window: latest values that count.
+        tau: temperature of the draw.
+        explore: weight of the confidence bound.
+
     >>> import guerdon as gd
     >>> from guerdon.core.example import ExamplePlay
     >>> rule = gd.curricula.ucb(window=2)
@@ -198,6 +212,10 @@ class boltzmann:
 
     *Biased* as a mean over about $1/\alpha$ steps lags; and it forgets by steps, not by tries: one try in a step moves a value
     as far as a hundred do. Nothing but `tau` makes it explore.
+
+    Args:
+        alpha: weight of the newest mean.
+        tau: temperature of the draw.
 
     >>> import guerdon as gd
     >>> from guerdon.core.example import ExamplePlay

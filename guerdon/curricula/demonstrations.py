@@ -22,6 +22,9 @@ class dataset_rows:
     Tasks of one prompt come one after the other, so that they meet in an update: a reward model that sees the pairs of
     a prompt in different updates overfits to its answers (Ouyang et al. 2022, arXiv:2203.02155).
 
+    Args:
+        task: a source with given answers.
+
     >>> import guerdon as gd
     >>> rows = [{"prompt": f"{n}+1=", "chosen": str(n + 1), "rejected": str(n)} for n in range(4)]
     >>> asks = gd.curricula.dataset_rows(gd.tasks.preferences(rows, held_out=0.25))

@@ -50,6 +50,12 @@ class predicted:
     `forecast/error` (the mean absolute gap to it) and `forecast/correlation`. The last is over the chosen, who were chosen
     for being alike: it is far below what it would be over all candidates. With `times=1` nothing is chosen, and it is whole.
 
+    Args:
+        task: where problems come from.
+        tries: tries at each problem.
+        model: name of the forecaster.
+        column: column that it forecasts.
+
     >>> import guerdon as gd
     >>> gd.curricula.predicted(task=None, times=4).target
     0.5
@@ -110,6 +116,10 @@ class prompts_alone(FieldColumns):
 
     For `Learn(model, outcome("rate"), on=prompts_alone())`: a model trained so predicts from the prompt the mean outcome
     of this step's policy. Unbiased for the prompts it is shown, and those are the chosen ones.
+
+    Args:
+        model: name of the forecaster.
+        column: column of the outcome.
 
     >>> import guerdon as gd
     >>> gd.curricula.prompts_alone().gives

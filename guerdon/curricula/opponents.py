@@ -25,6 +25,11 @@ class against:
     opponents' turns are not trained on unless they have a `Learn` of their own. Asks with seats of their own keep the others.
     Notes `opponent/updates`, how many updates the opponents had had on average.
 
+    Args:
+        curriculum: what draws the asks.
+        pool: names of the opponents.
+        role: the seat they play in, or several of which one is drawn.
+
     >>> import guerdon as gd
     >>> from types import SimpleNamespace as model
     >>> from guerdon.core.example import ExamplePlay

@@ -21,6 +21,10 @@ from guerdon.core.task import Ask, Split, Task
 class uniform:
     """The tasks of `task` in turn, `tries` tries each. A finite set is reshuffled each epoch.
 
+    Args:
+        task: where problems come from.
+        tries: tries at each problem.
+
     >>> import guerdon as gd
     >>> from guerdon.core.example import ExamplePlay
     >>> [(ask.task.prompt, ask.n) for ask in gd.curricula.uniform(gd.tasks.load("countdown:2"), tries=4).draw(2, ExamplePlay())]
@@ -47,6 +51,10 @@ class validation_problems(uniform):
     seed begins, which no run reaches. A finite set has no such place: there they are its training problems, in an order of
     their own. The held-out problems of the source, which exams are made of, are never drawn.
 
+    Args:
+        task: where problems come from.
+        tries: tries at each problem.
+
     >>> import guerdon as gd
     >>> from guerdon.core.example import ExamplePlay
     >>> source = gd.tasks.load("chain")
@@ -68,6 +76,10 @@ class in_stages:
     the estimate may. A stage that would end where it begins is passed over.
 
     MedCCO (Rui et al. 2025, arXiv:2505.19213) learns to choose answers first and to give them after. Notes `stage`, from 0.
+
+    Args:
+        curricula: the stages.
+        at: shares of the run at which the next stage begins.
 
     >>> import guerdon as gd
     >>> from guerdon.core.example import ExamplePlay

@@ -27,6 +27,10 @@ class recorded:
     For sets of finite size, whose problems come again: the numbers of a problem, step after step (`history_of`), are its
     history. A number a problem is much for a record: some hundred problems are well, many thousand are not.
 
+    Args:
+        curriculum: what draws the asks.
+        column: column that is recorded.
+
     >>> import guerdon as gd
     >>> from guerdon.core.example import ExamplePlay, example_tries
     >>> play = ExamplePlay()

@@ -33,6 +33,13 @@ class budgeted:
     With `room`, a try is cut short at `room` times its budget (never later than `sampling`, the recipe's, has it). Logs
     `budget/mean`, over the tries.
 
+    Args:
+        curriculum: what draws the asks.
+        budgets: numbers of tokens, or schedules.
+        template: prompt with `{prompt}` and `{budget}`; "" does not announce the budget.
+        room: a try is cut at this many times its budget; 0 cuts none.
+        sampling: how models sample; the run's where it is None.
+
     >>> import guerdon as gd
     >>> from guerdon.core.example import ExamplePlay
     >>> class one:

@@ -48,6 +48,12 @@ class knapsack:
     mean tries each such problem gets (`knapsack/tries_hopeless`); and `knapsack/useful`, the share of tries that stand beside
     others of their ask with another value in `column`, and so have a gradient.
 
+    Args:
+        task: where problems come from.
+        tries: mean number of tries at a problem.
+        column: column of the success rate.
+        gain: count how much the rate may rise.
+
     >>> import guerdon as gd
     >>> from guerdon.core.example import ExamplePlay
     >>> draws = gd.curricula.knapsack(gd.tasks.load("countdown:1-6@512"), tries=4)

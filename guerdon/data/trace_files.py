@@ -40,6 +40,10 @@ def read_traces(path: Any, format: str | CallFormat = "hermes") -> list[Episode]
     episode `info["called"]`, every call with its result. Turns are written in `format` (`text`), as a model would say them. All
     lines are looked at first; malformed ones are refused with their numbers.
 
+    Args:
+        path: a file, or a list of rows.
+        format: how tool calls are written in turns.
+
     >>> import guerdon as gd
     >>> call = {"id": "1", "type": "function", "function": {"name": "add", "arguments": '{"a": 2, "b": 3}'}}
     >>> episode, = gd.read_traces([{"messages": [
@@ -129,6 +133,12 @@ def write_traces(
 ) -> int:
     """Write the conversations of a role, a line each, and return how many. `tools` are given where an episode does not list
     them. What else is known of a task (its `meta`, `answer`) stands beside them. Failed episodes are left out.
+
+    Args:
+        episodes: the episodes.
+        path: file to write.
+        tools: tools, where an episode does not list them.
+        role: whose conversations.
 
     >>> import tempfile
     >>> import guerdon as gd

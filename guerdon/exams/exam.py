@@ -29,6 +29,17 @@ class Exam:
     `env`, `seats` and `sampling` are the recipe's own where they are None. `tasks` problems are asked `tries` times each (0: as
     many as the run's options say). The numbers of an exam with a `name` stand as `NAME/metric` beside those of the others.
 
+    Args:
+        source: where the problems come from.
+        metrics: what is measured; accuracy and length without any.
+        env: environment; the recipe's where it is None.
+        seats: model of each role; the recipe's where it is None.
+        sampling: how models sample; the recipe's where it is None.
+        role: the role that is measured.
+        name: prefix of the numbers, `NAME/metric`.
+        tasks: number of problems; 0 takes that of the run's options.
+        tries: tries at each problem; 0 takes that of the run's options.
+
     >>> import guerdon as gd
     >>> gd.Exam(gd.tasks.load("countdown:4"), metrics=[gd.exams.accuracy(), gd.exams.coverage()]).name
     ''

@@ -60,6 +60,14 @@ class pairwise(Judging):
 
     A judge that always prefers the first carries no information:
 
+    Args:
+        by: what judges, as in `judge`.
+        question: what is asked about a pair.
+        against: number of opponents of each sample, or "all".
+        sure: use the probabilities of both words in place of the sampled one.
+        prompt: template in place of the built-in one.
+        name: name in metrics.
+
     >>> import guerdon as gd
     >>> @gd.part
     ... class says(gd.Answerer):
@@ -164,6 +172,12 @@ class listwise(Judging):
     The question is asked in two orders, as the samples come and shuffled by seed, and the ranks are averaged; equal
     completions get their mean. A sample that is alone is *not applicable*; where one order gave no ranking, the group
     *failed*. `sprig` does not rank: use `pairwise`.
+
+    Args:
+        by: what judges, as in `judge`.
+        question: what is asked about the group.
+        prompt: template in place of the built-in one.
+        name: name in metrics.
 
     >>> import guerdon as gd
     >>> @gd.part

@@ -52,6 +52,16 @@ class endpoint(CachedAnswerer):
     million tokens in and out. With `max_cost` the run stops before a question that could take what it spent beyond it.
     Answers are kept in `cache`: a file, True for the default place, False for none.
 
+    Args:
+        url: address of the server.
+        model: the model's name there.
+        key_env: environment variable that holds the key.
+        sampling: how it samples.
+        prices: price of a million tokens in, and out.
+        max_cost: the most that may be spent; None for no limit.
+        cache: file of answers; True for the default place, False for none.
+        trying: time limits and retries.
+
     >>> import guerdon as gd
     >>> grader = gd.endpoint("http://127.0.0.1:8000/v1", "qwen3-8b", prices=(0.1, 0.4), max_cost=2.0)
     >>> print(gd.judge(grader, question="Is the proof complete?") + gd.exact())

@@ -40,6 +40,11 @@ class local(CachedAnswerer):
 
     It keeps this process busy: an episode is judged when all of the step have been played.
 
+    Args:
+        model: a shipped model's name, a folder, or a .gguf file.
+        sampling: how it samples.
+        cache: file of answers; True for the default place, False for none.
+
     >>> import guerdon as gd
     >>> judge = gd.judge(gd.local("sprig", cache=False), scale="yes")
     >>> tries = [{"prompt": "chain 8 +9 -6", "completion": f"8+9=17\\n17-6={n}\\n= {n}"} for n in (11, 12)]
@@ -76,6 +81,10 @@ class local(CachedAnswerer):
 class run_model(CachedAnswerer):
     """A model of the run by its name, as it is now: `run_model("policy")` lets the policy judge itself. Never cached, for it
     learns.
+
+    Args:
+        name: name of a model of the run.
+        sampling: how it samples.
 
     >>> import guerdon as gd
     >>> gd.judge(gd.run_model("critic"), scale="yes")

@@ -55,6 +55,14 @@ class judge(Judging):
     Sources: Zheng et al. 2023, arXiv:2306.05685 (single-answer grading); Liu et al. 2023, arXiv:2303.16634 (weighing by
     probabilities).
 
+    Args:
+        by: what judges: a model's name, `local`, `endpoint` or `run_model`.
+        question: what is asked about the sample.
+        scale: least and largest number, or "yes".
+        sure: use the probabilities of the allowed words in place of the sampled one.
+        prompt: template in place of the built-in one.
+        name: name in metrics.
+
     >>> import guerdon as gd
     >>> checked = gd.judge(gd.local("sprig", cache=False), scale="yes")
     >>> print(checked.explain(prompt="chain 8 +9 -6", completion="8+9=17\\n17-6=11\\n= 11").splitlines()[0])
@@ -119,6 +127,12 @@ def yes(by: Any, question: str = "", prompt: str = "", name: str = "yes") -> jud
 
     Source: Zhang et al. 2024, arXiv:2408.15240.
 
+    Args:
+        by: what judges, as in `judge`.
+        question: what is asked about the sample.
+        prompt: template in place of the built-in one.
+        name: name in metrics.
+
     >>> import guerdon as gd
     >>> sure = gd.yes(gd.local("sprig", cache=False))
     >>> tries = [{"prompt": "chain 8 +9 -6", "completion": f"8+9=17\\n17-6={n}\\n= {n}"} for n in (11, 12)]
@@ -133,6 +147,12 @@ def self_judge(question: str = "", scale: Scale = "yes", sure: bool = False, pro
 
     Source: Yuan et al. 2024, arXiv:2401.10020. Such a reward is only as good as the judge, and training cannot show the
     difference: log the true reward beside it.
+
+    Args:
+        question: what is asked about the sample.
+        scale: least and largest number, or "yes".
+        sure: use the probabilities of the allowed words in place of the sampled one.
+        prompt: template in place of the built-in one.
 
     >>> import guerdon as gd
     >>> print(gd.exact() + gd.self_judge("Is the answer polite?").weight(0.2))

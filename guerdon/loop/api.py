@@ -94,6 +94,28 @@ def train(
     `progress` is shown on a terminal, in IPython and in a notebook, unless set. Ctrl-C, or a notebook's stop
     button, finishes the step and returns the run as far as it came; a second one ends it at once.
 
+    Args:
+        recipe: a name, a file, a `Recipe` or a `Study`.
+        task: where problems come from.
+        model: a name, a folder or an object; `sprig` by default.
+        reward: a reward, a function, or FILE.py:NAME.
+        data: problems of your own in place of a task.
+        steps: length of the run.
+        budget: ends the run when spent: "400000" tokens, "5000:samples".
+        seed: of everything random.
+        out: folder of the run.
+        resume: folder of an earlier run to continue.
+        again: earlier run to rerun with changes.
+        options: how the run is kept.
+        truth: scorer of the same samples that is not trained on.
+        watch: rules that raise alarms.
+        listeners: receive every event.
+        settings: dotted knobs by name.
+        text: values of settings are text from a command line, to be parsed.
+        trust: run Python files that a resumed run names.
+        progress: show progress; by default where there is a display.
+        more: knobs of the recipe.
+
     >>> import tempfile
     >>> import guerdon as gd
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -277,6 +299,20 @@ def evaluate(
     the policy that it trained, or its reward model. `progress` is shown on a terminal, in IPython and in a
     notebook, unless set.
 
+    Args:
+        model: a name, a folder, an object, or a run's policy.
+        task: where the held-out problems come from.
+        data: problems of your own in place of a task.
+        reward: its mean is measured on the same tries.
+        exam: what to measure in place of accuracy, one exam or several.
+        env: environment in place of the default one.
+        models: other models that exams, rewards and searches use, by name.
+        tasks: number of problems.
+        tries: tries at each problem.
+        seed: of sampling.
+        sampling: how the model samples.
+        progress: show progress; by default where there is a display.
+
     >>> import guerdon as gd
     >>> result = gd.evaluate("sprig", task="chain:1", tasks=8, sampling=gd.Sampling(temperature=0.0))
     >>> result["task"], result["tasks"], result["tries"], result["pass@1"]
@@ -345,6 +381,18 @@ def best_of(
     an exam with the metrics `accuracy` and `best_of`. The reward is one, or is named as `--reward` names it:
     `best_of("sprig", "runs/reward_model-countdown-2-001", task="countdown:2")`. `models` are those that it reads, by the names
     it has for them: `gd.outcome_model("rm")` with `models={"rm": run.model("rm")}`.
+
+    Args:
+        model: a name, a folder, an object, or a run's policy.
+        reward: what selects the try.
+        task: where the held-out problems come from.
+        data: problems of your own in place of a task.
+        n: tries at each problem.
+        models: models that the reward reads, by name.
+        tasks: number of problems.
+        seed: of sampling.
+        sampling: how the model samples.
+        progress: show progress; by default where there is a display.
 
     >>> import guerdon as gd
     >>> result = gd.best_of("sprig", gd.majority(), task="chain:2", n=2, tasks=4)

@@ -40,6 +40,13 @@ def check_env(
     environment (`demonstrate`), or is `gold`, a script `say(view, past, seed)` as `gd.models.scripted` takes it, or one for
     each role. Returns what was checked.
 
+    Args:
+        env: the environment, or a source with one of its own.
+        task: where problems come from.
+        gold: script of an oracle policy, or one for each role; by default the environment's `demonstrate`.
+        episodes: number of problems.
+        seed: of sampling and of the environment.
+
     >>> import guerdon as gd
     >>> task = gd.tasks.load("chain:1")
     >>> answers = {task.get("train", i).prompt: task.solution(task.get("train", i)) for i in range(20)}

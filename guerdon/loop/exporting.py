@@ -52,6 +52,13 @@ def export(
     adapter merged into it; with `adapter` the adapter alone, for peft. A scorer (a reward model) is written as a sequence
     classifier. A folder that is not empty is refused, unless `force` is given: then what an export wrote there is replaced.
 
+    Args:
+        run: a finished run or its folder.
+        folder: where to write.
+        name: which model of the run; the policy by default.
+        adapter: write the adapter alone, for peft.
+        force: replace an earlier export in the folder.
+
     >>> import tempfile
     >>> import guerdon as gd
     >>> with tempfile.TemporaryDirectory() as here:

@@ -31,6 +31,13 @@ def gold_turns(source: Any, task: Task, *, role: str = "policy", seed: int = 0, 
     and its outputs; without such an environment, the problem and its solution. `calls` is the format of tool calls, `seed` that
     of the environment.
 
+    Args:
+        source: where the problem comes from.
+        task: the problem.
+        role: whose turns.
+        seed: of the environment.
+        calls: format of tool calls.
+
     >>> import guerdon as gd
     >>> source = gd.tasks.load("calculator/equation:4")
     >>> gd.gold_turns(source, source.get("train", 0))

@@ -53,6 +53,11 @@ def demonstration(source: Any, index: int = 0, split: Split = "test") -> Episode
     """An oracle's solution of a problem, in the source's default environment if it has one. To inspect, with
     `gd.transcript`.
 
+    Args:
+        source: where the problem comes from.
+        index: which problem.
+        split: "train" or "test".
+
     >>> import guerdon as gd
     >>> print(gd.transcript(gd.demonstration(gd.tasks.load("chain:1"), split="train")))
     chain/chain 4 *4 *5

@@ -62,6 +62,22 @@ class Options:
     trained on: `verified`, FILE.py:NAME, or a reward. `watch` raises alarms (docs/watch.md): True for all rules, or rules of
     `guerdon.watch`; with `stop_on_alarm` one that is bad stops the run.
 
+    Args:
+        save_every: steps between checkpoints.
+        keep: how many checkpoints are kept.
+        rollouts_every: steps between stored batches; 0 stores none.
+        eval_every: steps between evaluations; below 1 a share of the run, 0 none between the first and the last.
+        eval_tasks: held-out problems of an evaluation; 0 evaluates never.
+        eval_tries: tries at each of them.
+        eval_whole: problems of the first and the last evaluation, where that is not 0.
+        eval_late: share of the run after which another whole evaluation is made.
+        eval_drawn: the seed draws the problems, as many of every kind.
+        failed_limit: share of failed scores in a step above which the run stops.
+        loggers: dashboards that receive every event: "tensorboard", "wandb".
+        truth: scorer of the same rollouts that is not trained on: "verified", FILE.py:NAME, or a reward.
+        watch: rules that raise alarms: True for all, False for none, or a list.
+        stop_on_alarm: an alarm stops the run.
+
     >>> import guerdon as gd
     >>> gd.Options(save_every=50, eval_tasks=32).save_every
     50

@@ -112,6 +112,16 @@ def replay(
     or as given; a function is called with (steps done, of all). A run that names Python files and was not made by this user
     on this computer is replayed with `trust` alone.
 
+    Args:
+        run: a run or its folder.
+        reward: what scores the stored samples.
+        steps: steps to score; all that were stored by default.
+        column: stored reward to compare with.
+        credit: credit stage in place of the run's own.
+        top: the most samples in each list.
+        progress: show progress, or a function of (steps done, of all).
+        trust: run Python files that the run names, though another user made it.
+
     >>> import tempfile
     >>> import guerdon as gd
     >>> with tempfile.TemporaryDirectory() as folder:

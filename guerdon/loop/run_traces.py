@@ -24,6 +24,10 @@ def score_traces(traces: Any, reward: Any) -> SampleScores:
     is named as `--reward` names it; it sees what it sees in a run: `turns`, `completion` (the last of them), `answer`, the
     line's other keys, and in `episode.info["called"]` every call with its result. Traces of one prompt are a group.
 
+    Args:
+        traces: file of traces, or what `read_traces` returned.
+        reward: a reward, or its name.
+
     >>> import guerdon as gd
     >>> def few_calls(episode) -> float:
     ...     return float(episode.info["calls"] <= 1)

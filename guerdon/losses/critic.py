@@ -34,6 +34,14 @@ class value(Term):
     Notes `value_error`, the mean squared error, and at the end of an update `explained_variance`, which is
     $1-\text{Var}(R-V)/\text{Var}(R)$ over the steps: 1 perfect, 0 no better than a constant, below 0 worse.
 
+    Args:
+        weight: factor of the loss.
+        target: column of the returns.
+        clip: range of the clipped value; 0 turns it off.
+        old: column of the values before the update.
+        mean: what counts the same: a step, a track, or a constant.
+        constant: divisor of a track's sum with `mean="constant"`.
+
     >>> import torch
     >>> import guerdon as gd
     >>> from guerdon.core.example import example_tries

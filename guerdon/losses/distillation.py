@@ -45,6 +45,14 @@ class distilled(Term):
     named; on the student's own steps the gradient leaves out how the student chooses its steps, as in the paper, which
     biases it for the divergence of whole tracks.
 
+    Args:
+        mix: 0 is the forward KL, 1 the reverse.
+        teacher: name of the teacher, whose top tokens are columns.
+        rest: treatment of the probability outside of the teacher's top tokens.
+        weight: factor of the loss.
+        mean: what counts the same: a step, a track, or a constant.
+        constant: divisor of a track's sum with `mean="constant"`.
+
     >>> import torch
     >>> import guerdon as gd
     >>> from guerdon.core.example import example_tries

@@ -150,6 +150,15 @@ class clipped(PolicyLoss):
     under `mean="step"` and `"constant"`, and under `"track"` if the tracks through a trunk are equally
     long.
 
+    Args:
+        low: lower clip range, or a column with it.
+        high: upper clip range, or a column with it.
+        mean: what counts the same: a step, a track, or a constant.
+        constant: divisor of a track's sum with `mean="constant"`.
+        advantage: column of the advantage.
+        ratio: ratio of a step, or of a whole track.
+        dual: bound of the loss at negative advantages; 0 turns it off.
+
     >>> import torch
     >>> import guerdon as gd
     >>> from guerdon.core.example import example_tries
@@ -203,6 +212,14 @@ class reweighted(PolicyLoss):
     weight. The loss's value means nothing, its gradient does. With `low=0, high=0` it is REINFORCE on stale samples,
     uncorrected.
 
+    Args:
+        low: lower clip range, or a column with it.
+        high: upper clip range, or a column with it.
+        mean: what counts the same: a step, a track, or a constant.
+        constant: divisor of a track's sum with `mean="constant"`.
+        advantage: column of the advantage.
+        ratio: ratio of a step, or of a whole track.
+
     >>> import torch
     >>> import guerdon as gd
     >>> from guerdon.core.example import example_tries
@@ -250,6 +267,9 @@ class sampled(FieldColumns):
     beyond it pull no more, whatever the sign of its advantage: biased, and the way to keep one broken step from an
     infinite ratio (verl keeps the logarithm within 20; no paper).
 
+    Args:
+        bound: limit of the log-ratio; 0 for none.
+
     >>> import guerdon as gd
     >>> gd.losses.clipped(old=gd.losses.sampled(bound=20.0))
     clipped(old=sampled(bound=20.0))
@@ -271,6 +291,12 @@ class truncated(FieldColumns):
     log-probs are those of the policy that drew, and `column` what the learner had before its update. A step's own
     weight, the default, leaves the steps before it uncorrected: less noise, some bias. Truncation biases towards the
     sampler's policy (the cap of 3 is TRL's). `bound` is that of `sampled`.
+
+    Args:
+        most: largest weight.
+        column: log-probs of the learner before its update.
+        level: weigh steps, or whole tracks.
+        bound: limit of the log-ratio; 0 for none.
 
     >>> import guerdon as gd
     >>> gd.losses.clipped(old=gd.losses.truncated(2.0)).needs
@@ -298,6 +324,13 @@ class masked(FieldColumns):
     as the sampler did is left out too; no paper). Assumes what `truncated` does. Biased: what is left out is not replaced,
     and denominators still count it.
     `level="track"` judges, and leaves out, whole tracks by the product over their steps.
+
+    Args:
+        low: least ratio that is learned from.
+        high: largest ratio that is learned from.
+        column: log-probs of the learner before its update.
+        level: judge steps, or whole tracks.
+        bound: limit of the log-ratio; 0 for none.
 
     >>> import guerdon as gd
     >>> gd.losses.clipped(old=gd.losses.masked(0.5, 5.0))

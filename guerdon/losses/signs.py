@@ -28,6 +28,11 @@ class by_sign(Term):
     find `positive=0.1` best on their tasks). Assumes what the loss does. Biased: any weights but equal ones bias the
     gradient, on purpose.
 
+    Args:
+        loss: a policy loss.
+        positive: factor of positive advantages.
+        negative: factor of negative advantages.
+
     >>> import torch
     >>> import guerdon as gd
     >>> from guerdon.core.example import example_tries

@@ -36,6 +36,14 @@ class kto(Term):
     purpose: the loss saturates, so a track far on either side pulls no more. Notes `good_gain` and `bad_gain`, the means
     of $\beta h$.
 
+    Args:
+        beta: scale of the log-ratio.
+        to: name of the reference model.
+        label: column: 1 good, 0 bad.
+        good: weight of good tracks.
+        bad: weight of bad tracks.
+        baseline: column of the reference point; 0 without one.
+
     >>> import torch
     >>> import guerdon as gd
     >>> from guerdon.core.example import example_tries
@@ -85,6 +93,11 @@ class mismatched_kl(FieldColumns):
     first is taken. Assumes a batch of several tasks. Biased upwards by the maximum with 0 and, as the paper says, not
     the KL at all, for answers to other prompts are no samples of the policy; it is cheap, and it distinguishes a policy
     that has drifted from one that has not.
+
+    Args:
+        model: name of the policy.
+        to: name of the reference model.
+        gives_to: column of the estimate.
 
     >>> import guerdon as gd
     >>> gd.losses.mismatched_kl().gives

@@ -73,6 +73,10 @@ def save(model: Model, folder: str | Path) -> None:
     A model that knows a folder format of its own (`store`) is written in it; its knobs then name places in the folder. Of
     one with an adapter that is the adapter, with the place and hash of the weights below it; those that lie nowhere else too.
 
+    Args:
+        model: the model.
+        folder: where to write.
+
     >>> import tempfile
     >>> import guerdon as gd
     >>> model = gd.models.tabular("ab", length=1, rows=8)

@@ -33,6 +33,11 @@ def pool(of: str, keep: int = 4, every: int = 20) -> dict[str, Model]:
     After each `every`-th step one of them, in turn, becomes the model as it is then: they are never older than `keep` times
     `every` steps, and all of them are as it was at the start until their first turn. Weights and ages go to the checkpoint.
 
+    Args:
+        of: name of the model.
+        keep: number of past selves.
+        every: steps between two renewals.
+
     >>> import guerdon as gd
     >>> list(gd.models.pool("policy", keep=2, every=10).items())
     [('policy_1', past_self(of='policy', every=10, turns=2)), ('policy_2', past_self(of='policy', every=10, turn=1, turns=2))]

@@ -28,6 +28,9 @@ class scripted(Model):
     """Says what `say(view, past, seed)` returns: `view` is what it is shown now, `past` its earlier turns as pairs of what it
     was shown and what it said, `seed` another number for every turn, for a script that draws.
 
+    Args:
+        say: the script, `say(view, past, seed)`.
+
     >>> import guerdon as gd
     >>> echo = gd.models.scripted(lambda view, past, seed: f"{len(past)}: {view}")
     >>> gd.evaluate(echo, task="chain:1", tasks=4)["pass@1"]

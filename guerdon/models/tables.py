@@ -42,6 +42,12 @@ class tabular(Model):
 
     `spread` is the standard deviation of the first logits: 0 starts every situation uniform.
 
+    Args:
+        vocab: the actions, one character each.
+        length: actions of a turn; 0 ends it with the end action.
+        rows: rows of the table.
+        spread: standard deviation of the first logits.
+
     >>> import guerdon as gd
     >>> gd.models.tabular("abc", length=2)
     tabular(vocab='abc', length=2)

@@ -39,6 +39,11 @@ class head:
     units before them, bent by `bend` (0: none, the head is linear). A fresh head says 0: its last layer is zero. The layer
     before that is the same for every seed of a run.
 
+    Args:
+        outputs: numbers for each row.
+        width: units of a hidden layer; 0 for none.
+        bend: its activation.
+
     >>> import guerdon as gd
     >>> gd.models.head(outputs=3, width=64)
     head(outputs=3, width=64)

@@ -29,6 +29,13 @@ class patience:
     seconds, then each time twice as long; where the server says how long (`Retry-After`), at least that. `total` seconds are
     for all tries of a question and the waits between them.
 
+    Args:
+        at_once: requests at a time.
+        timeout: seconds of a request.
+        retries: requests after one that failed.
+        wait: seconds before the first of them, doubled for each further one.
+        total: seconds for all requests of a question.
+
     >>> import guerdon as gd
     >>> gd.endpoint("http://127.0.0.1:8000/v1", "qwen3-8b", trying=gd.patience(at_once=4, retries=2)).trying
     patience(at_once=4, retries=2)

@@ -25,6 +25,15 @@ class beam(OneRole):
     An answer has the ask's `max_tokens` and at most `lines` lines. `keep="tree"` returns every line that was sampled, for
     training; `keep="chosen"` the chosen way, for exams: all of it is counted either way.
 
+    Args:
+        width: paths that are kept.
+        branch: next lines sampled for each.
+        scorer: value of a partial path.
+        lines: the most lines of a path.
+        stop: end of a line.
+        keep: what the batch holds: the whole tree, or the chosen path.
+        role: the role that searches.
+
     >>> import guerdon as gd
     >>> step_by_step = gd.search.beam(width=1, branch=4, scorer=gd.search.value_scorer("prm"))
     >>> step_by_step.roles
@@ -66,6 +75,16 @@ class lookahead(beam):
     What is played ahead is sampled and counted, and stands in the tree, but is not gone on with. `ahead=0` is `beam`. Less
     biased by a scorer that errs early in an answer; it costs about `1 + ahead` times as many tokens, for which a wider beam
     can be had.
+
+    Args:
+        width: paths that are kept.
+        branch: next lines sampled for each.
+        scorer: value of a partial path.
+        lines: the most lines of a path.
+        stop: end of a line.
+        keep: what the batch holds: the whole tree, or the chosen path.
+        role: the role that searches.
+        ahead: lines that are continued greedily before scoring.
 
     >>> import guerdon as gd
     >>> gd.search.lookahead(width=2, branch=2, ahead=1, scorer=gd.search.value_scorer("prm")).ahead

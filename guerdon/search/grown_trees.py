@@ -27,6 +27,11 @@ class sampled_tree:
     A line ends with the token that has its line break. A trunk's tokens count once in a budget, for they are sampled once. An
     episode that branches cannot be started again in its middle.
 
+    Args:
+        branch: continuations at each depth.
+        tokens: length of a segment; 0 for a line.
+        role: the role that searches.
+
     >>> import guerdon as gd
     >>> gd.search.sampled_tree(branch=(2, 3), tokens=0).roles
     ('policy',)

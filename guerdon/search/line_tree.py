@@ -172,6 +172,9 @@ class chosen_path(FieldColumns):
     With `select.at_least("chosen")` and a loss that imitates, a policy is taught what search made of it (expert iteration,
     Anthony et al. 2017, arXiv:1705.08439). No formula. A way that was chosen need not be right: filter by `correct` too.
 
+    Args:
+        gives_to: column of the mark.
+
     >>> import guerdon as gd
     >>> gd.search.chosen_path().gives
     ('chosen',)

@@ -56,6 +56,11 @@ class value_scorer:
     arXiv:2408.03314); or `product`, `mean`, `sum`. Without `squash` scores are the head's raw outputs. As biased as the head:
     search finds what it overrates.
 
+    Args:
+        model: name of a model of the run with a value head.
+        reduce_steps: how lines become one number.
+        squash: return probabilities.
+
     >>> import guerdon as gd
     >>> gd.search.value_scorer("prm", reduce_steps="last").reduce_steps
     'last'
@@ -88,6 +93,11 @@ class log_ratio:
 
     Both are models of the run, by name, that read text as the one that is sampled does. `reduce_steps` is the `sum` unless
     set otherwise: with it a way is worth its own log-ratio, which grows with its length.
+
+    Args:
+        model: name of the trained model.
+        reference: name of the reference model.
+        reduce_steps: how lines become one number.
 
     >>> import guerdon as gd
     >>> gd.search.log_ratio("prm", "reference", beta=0.1).reduce_steps
@@ -126,6 +136,11 @@ class monte_carlo_scorer:
 
     All that is played out is sampled and counted, and stands in the tree. Unbiased for the model's own success rate from
     there, with a standard error of up to $1/(2\sqrt{n})$. A finished way gets no rollouts.
+
+    Args:
+        by: task whose check scores the rollouts, or a scorer.
+        tries: rollouts from each line.
+        reduce_steps: how lines become one number.
 
     >>> import guerdon as gd
     >>> gd.search.monte_carlo_scorer(gd.tasks.load("chain:2"), tries=8).reduce_steps

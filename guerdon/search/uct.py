@@ -49,6 +49,15 @@ class mcts(OneRole):
     finished, the best path is continued once, to the end. The same seed gives the same tree. Biased as the scorer is.
     `lines`, `keep` and the limits are as in `beam`.
 
+    Args:
+        simulations: number of simulations.
+        branch: next lines sampled at a new place.
+        scorer: value of a partial path.
+        lines: the most lines of a path.
+        stop: end of a line.
+        keep: what the batch holds: the whole tree, or the chosen path.
+        role: the role that searches.
+
     >>> import guerdon as gd
     >>> gd.search.mcts(simulations=8, branch=2, scorer=gd.search.value_scorer("prm")).explore
     1.4142135623730951

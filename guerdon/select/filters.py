@@ -56,6 +56,10 @@ class at_least(FieldColumns):
     With `correct` and a loss that imitates it is rejection sampling: `kept_share` logs how many were good enough. Biased
     towards what is easy: a task that is never solved teaches nothing, one that is always solved teaches most.
 
+    Args:
+        column: the column.
+        least: least value that is kept.
+
     >>> import guerdon as gd
     >>> from guerdon.core.example import ExamplePlay, example_tries
     >>> gd.select.at_least("reward")(example_tries([[0.0, 1.0, None]]), ExamplePlay())["reward"].tolist()
@@ -77,6 +81,9 @@ class distinct(FieldColumns):
     """Of tracks of a group that did exactly the same, one: a right answer that is said often is learned once.
 
     Groups are those of `Batch.group`. What is equal is equal, so which one is kept changes nothing but the record.
+
+    Args:
+        by: what a group is.
 
     >>> import guerdon as gd
     >>> from guerdon.core.example import ExamplePlay, example_tries
@@ -107,6 +114,11 @@ class best(FieldColumns):
 
     Groups are those of `Batch.group`. With a loss that imitates it is best-of-n distillation; in a memory (`remembered`) it
     keeps the best that was ever tried of each task.
+
+    Args:
+        column: the column.
+        most: tracks kept of each group.
+        by: what a group is.
 
     >>> import guerdon as gd
     >>> from guerdon.core.example import ExamplePlay, example_tries

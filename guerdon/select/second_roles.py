@@ -154,6 +154,10 @@ class aggregate_followups(FieldColumns):
     A follower of several tracks counts for each. Where no follower has a value there is none: *not applicable* if there is
     no follower, else the worst of their reasons.
 
+    Args:
+        column: column of the followers.
+        gives_to: column of the mean.
+
     >>> import guerdon as gd
     >>> gd.select.aggregate_followups("verdict").needs, gd.select.aggregate_followups("verdict").gives
     (('verdict',), ('heard',))

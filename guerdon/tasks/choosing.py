@@ -68,6 +68,10 @@ class chosen:
 def first(source: Any, count: int) -> chosen:
     """The first `count` training problems of a source.
 
+    Args:
+        source: where problems come from.
+        count: how many.
+
     >>> import guerdon as gd
     >>> gd.tasks.first(gd.tasks.chain(level=2), 256).size("train")
     256

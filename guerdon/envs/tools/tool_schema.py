@@ -100,6 +100,13 @@ def tool(
     is up; others run in a thread, which continues in the background then. One that `keeps_time` is never stopped: it ends by
     itself. In a part with `open(seed, meta)`, methods are tools of an episode's own object (docs/tools.md).
 
+    Args:
+        function: the function.
+        name: its own by default.
+        description: the first paragraph of its docstring by default.
+        apart: run each call in a process of its own.
+        keeps_time: it ends by itself and is never stopped.
+
     >>> import guerdon as gd
     >>> @gd.tool
     ... def price(fruit: str, kilos: float = 1.0) -> float:

@@ -119,6 +119,12 @@ def compare(
     that differ in the seed alone are one arm, and the interval is over seeds. `metric` is a number of the exams (default:
     accuracy), `prompt` the id of a problem or a part of its text, `step` the step whose rollouts are shown.
 
+    Args:
+        runs: folders or runs; the first is the baseline.
+        metric: a number of the exams; accuracy by default.
+        prompt: id of a problem, or a part of its text, whose answers are shown.
+        step: step whose rollouts are shown.
+
     >>> import tempfile
     >>> import guerdon as gd
     >>> with tempfile.TemporaryDirectory() as folder:

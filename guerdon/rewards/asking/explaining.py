@@ -14,6 +14,11 @@ def explain(reward: Any, *, tokenizer: str | Any = None, **sample: Any) -> str:
     The sample is its fields: completion, answer, prompt, whatever the reward asks for. A `tokenizer` (a model's name or folder,
     a tokenizer.json, a tokenizer) counts the completion's tokens for rewards that measure in them.
 
+    Args:
+        reward: the reward.
+        tokenizer: counts the completion's tokens for rewards that need them.
+        sample: fields of the sample by name.
+
     >>> import guerdon as gd
     >>> print(gd.explain(gd.exact() + gd.length(3, margin=4).weight(0.5), completion="4 5 6", answer="4", tokenizer="sprig"))
     blend: 0.25   = exact + 0.5 * length

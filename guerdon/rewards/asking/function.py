@@ -153,6 +153,15 @@ class reward(Leaf):
     A call that raises or runs out of time is made again up to `retries` times. With `batched` there is one call for all
     samples of a step, each argument a list, which returns a list of scores. If it breaks it is called for each sample alone.
 
+    Args:
+        function: the function.
+        isolate: run in worker processes (True), in this process (False) or in the sandbox.
+        timeout: seconds of a call; 30 by default, 0 for no limit.
+        retries: further calls after one that failed.
+        concurrency: async calls at a time; 0 for no limit.
+        batched: one call gets the samples of a step.
+        trusted: code that it passes to `exec` and `eval` is harmless.
+
     >>> import guerdon as gd
     >>> @gd.reward(isolate=False)
     ... def brief(completion: str) -> float:

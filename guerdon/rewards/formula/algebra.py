@@ -27,6 +27,10 @@ from guerdon.rewards.formula.scores import Scores, Where, joined, numbers
 def blend(*, renormalise: bool = False, **terms: Any) -> blended:
     """A weighted sum of rewards by name: `blend(exact=exact, brief=length(256).weight(0.1))`.
 
+    Args:
+        renormalise: terms that apply also count for the share of those that do not.
+        terms: rewards by name.
+
     >>> import guerdon as gd
     >>> print(gd.blend(right=gd.exact(), brief=gd.length(256).weight(0.1)))
     exact + 0.1 * length
@@ -59,6 +63,9 @@ class extreme(Among):
 def least(*parts: Any) -> extreme:
     """The smallest of several rewards: as good as its worst part. A part that does not apply is left out.
 
+    Args:
+        parts: the rewards.
+
     >>> import guerdon as gd
     >>> gd.score_samples(gd.least(gd.exact(), 3 * gd.exact()), [{"completion": "4", "answer": "4"}]).whole
     [1.0]
@@ -68,6 +75,9 @@ def least(*parts: Any) -> extreme:
 
 def most(*parts: Any) -> extreme:
     """The largest of several rewards: as good as its best part. A part that does not apply is left out.
+
+    Args:
+        parts: the rewards.
 
     >>> import guerdon as gd
     >>> gd.score_samples(gd.most(gd.exact(), 3 * gd.exact()), [{"completion": "4", "answer": "4"}]).whole
@@ -82,6 +92,12 @@ class normalised(Around):
 
     `centre` alone takes the mean off; `scale` divides. A group with one value, or without spread, is 0 when centred and
     stays as it is when not. Put it around a term to normalise each reward before summing, around the sum for after.
+
+    Args:
+        reward: the reward.
+        over: compare within a group, or over the step.
+        centre: subtract the mean.
+        scale: divide by the deviation.
 
     >>> import guerdon as gd
     >>> centred = gd.normalised(gd.exact(), scale=False)
@@ -114,6 +130,12 @@ class normalised(Around):
 class bonus(Conditional):
     r"""$r + b\,[r \ge least]$: a base, and `more` on top of it only where the base was earned (`condition` is the bonus).
 
+    Args:
+        reward: the base.
+        condition: the reward whose size decides.
+        least: value of `condition` from which the bonus is paid.
+        more: size of the bonus.
+
     >>> import guerdon as gd
     >>> right_and_brief = gd.bonus(gd.exact(), gd.matches("^4$"), more=0.5)
     >>> gd.score_samples(right_and_brief, [{"completion": "4", "answer": "4"}, {"completion": "4", "answer": "5"}]).whole
@@ -140,6 +162,11 @@ class bounded(Conditional):
     r"""$\text{clip}(s, ref - \delta, ref + \delta)$: a shaped reward `reward` that may not leave the neighbourhood of a
     reference `condition`. Where the reference does not apply the shaped one stands alone.
 
+    Args:
+        reward: the shaped reward.
+        condition: the reference.
+        delta: largest distance from it.
+
     >>> import guerdon as gd
     >>> gd.score_samples(gd.bounded(3 * gd.exact(), gd.exact(), delta=0.25), [{"completion": "4", "answer": "4"}]).whole
     [1.25]
@@ -162,6 +189,10 @@ class bounded(Conditional):
 class cascade(Reward):
     """Rewards in order, each counted only if all before it reached `least`: the short-term ones add up only as long as the
     ladder holds. What comes after a rung that was missed is not counted, even if it failed.
+
+    Args:
+        rungs: the rewards in order.
+        least: value that each must reach for the next to count.
 
     >>> import guerdon as gd
     >>> ladder = gd.cascade([gd.matches("= 4"), gd.exact()])
@@ -203,6 +234,13 @@ class by_metric:
 
     `brief.weight(by_metric("correct", start=0.0, end=0.2, low=0.5, high=0.9))` begins to ask for brevity when half of the
     answers are right.
+
+    Args:
+        metric: column whose mean is followed.
+        start: value at `low`.
+        end: value at `high`.
+        low: mean at which the change begins.
+        high: mean at which it ends.
 
     >>> import torch
     >>> import guerdon as gd

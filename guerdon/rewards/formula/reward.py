@@ -251,6 +251,9 @@ def _same_ends(terms: Sequence[Scores], index: int) -> dict[str, Any] | None:
 class product(Among):
     r"""$\prod_i r_i$ over the parts that apply.
 
+    Args:
+        parts: the rewards.
+
     >>> import guerdon as gd
     >>> gd.score_samples(gd.exact() * gd.exact(), [{"completion": "4", "answer": "4"}]).whole
     [1.0]
@@ -270,6 +273,11 @@ class product(Among):
 @part
 class clip(Around):
     """$\\min(\\max(r, low), high)$.
+
+    Args:
+        reward: the reward.
+        low: least value.
+        high: largest value.
 
     >>> import guerdon as gd
     >>> gd.score_samples((3 * gd.exact()).clip(0.0, 2.0), [{"completion": "4", "answer": "4"}]).whole
@@ -330,6 +338,12 @@ def instead(inner: Scores, reason: Tensor, there: Tensor, value: float) -> Score
 class gate(Conditional):
     """`reward` where `condition` reaches `least`, `otherwise` elsewhere. Closed, the reward itself need not have a value.
 
+    Args:
+        reward: the reward behind the gate.
+        condition: the reward that opens it.
+        least: value of `condition` from which it is open.
+        otherwise: value where it is closed.
+
     >>> import guerdon as gd
     >>> brief = gd.exact().gated_by(gd.matches(r"\\d"))  # worth something only where there is a digit
     >>> gd.score_samples(brief, [{"completion": "4", "answer": "4"}, {"completion": "four", "answer": "four"}]).whole
@@ -353,6 +367,12 @@ class gate(Conditional):
 @part
 class veto(Conditional):
     """`value` where `condition` reaches `least`, whatever the reward says; the reward elsewhere.
+
+    Args:
+        reward: the reward.
+        condition: the reward that triggers the veto.
+        least: value of `condition` from which it does.
+        value_then: the value in that case.
 
     >>> import guerdon as gd
     >>> honest = gd.exact().vetoed_by(gd.matches("sorry"), value=-1.0)

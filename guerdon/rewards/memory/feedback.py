@@ -41,6 +41,10 @@ class human_feedback(Leaf):
     cannot be repeated to the bit. A line that is no rating is refused when the reward is made; one that comes later makes
     samples fail, saying which line it is, until it is fixed. Ratings are taken as they are: `.weight` and `.clip` scale them.
 
+    Args:
+        source: file of ratings, or folder of a queue.
+        most: samples that may wait for a rating.
+
     >>> import pathlib, tempfile
     >>> import guerdon as gd
     >>> file = pathlib.Path(tempfile.mkdtemp()) / "ratings.jsonl"

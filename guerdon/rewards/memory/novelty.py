@@ -53,6 +53,12 @@ class count_novelty(_Remembers):
     it does not apply. Keys are counted per `task`, or over the whole `run`; beyond `most` of them the oldest is
     forgotten, and new again.
 
+    Args:
+        key: what is counted: the text, or its last number.
+        mark: only what follows its last place is the key.
+        by: count within each task, or over the whole run.
+        most: keys that are remembered.
+
     >>> import guerdon as gd
     >>> bold = gd.count_novelty(key="number")
     >>> [gd.score_samples(bold, [{"completion": text}]).whole for text in ("so 4", "it is 4", "it is 5")]
@@ -120,6 +126,11 @@ class embedding_novelty(_Remembers):
     Texts are vectors of hashed n-grams of characters (`hashed_ngrams`, of `size` numbers): they see spelling, not meaning, and
     a paraphrase is new. Of the last `memory` completions of earlier steps the nearest are taken; while there are none it does
     not apply.
+
+    Args:
+        k: number of nearest completions.
+        size: length of the vectors.
+        memory: completions that are remembered.
 
     >>> import guerdon as gd
     >>> new = gd.embedding_novelty(k=1)

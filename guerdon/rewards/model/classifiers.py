@@ -38,6 +38,10 @@ class classifier(Leaf):
     It is loaded when it is first asked, onto the GPU where there is one, and stays in this process. What is longer than it can
     look at failed. It is hashed by its files.
 
+    Args:
+        folder: path of the classifier, with its tokenizer and chat template.
+        squash: return the logistic function of its output.
+
     >>> import guerdon as gd
     >>> gd.classifier("models/reward", squash=True)
     classifier(folder='models/reward', squash=True)

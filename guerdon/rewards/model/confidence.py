@@ -59,6 +59,9 @@ class low_entropy(_Confidence):
     `losses.penalties.entropy` is the opposite: a bonus in the loss for *high* entropy. $p_t$ is the distribution that was
     sampled from, cuts and all. `model` is a name of the run's models.
 
+    Args:
+        model: name of a model of the run.
+
     >>> import guerdon as gd
     >>> print(gd.exact() + gd.low_entropy().weight(0.01))
     exact + 0.01 * low_entropy
@@ -75,6 +78,9 @@ class likelihood(_Confidence):
 
     Of the policy itself it is confidence; of another model (`model`, a name of the run's models) it is how natural that one
     finds the text. Taken over its own samples its mean is minus the entropy, so it rewards low entropy as well.
+
+    Args:
+        model: name of a model of the run.
 
     >>> import guerdon as gd
     >>> gd.likelihood("reference")
@@ -95,6 +101,10 @@ class perplexity_gain(ModelLeaf):
     come; its baseline is the mean over thoughts, here it is no thought at all. A completion that states the answer earns most,
     so where the policy sees the answer it learns to copy. Without an answer it does not apply; what is too long for the model
     failed.
+
+    Args:
+        model: name of a model of the run.
+        between: text between prompt and completion.
 
     >>> import guerdon as gd
     >>> print(gd.perplexity_gain("reader").clip(-1, 1))

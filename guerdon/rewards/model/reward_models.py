@@ -79,6 +79,10 @@ class outcome_model(ScorerLeaf):
     outside of runs too. One with other tokens than the player's gets the conversation re-encoded in its own; a sample too
     long for it failed.
 
+    Args:
+        model: name of a model of the run, or folder of a finished one.
+        squash: return the probability.
+
     >>> import tempfile
     >>> import guerdon as gd
     >>> print(gd.outcome_model("rm", squash=True).clip(0.1, 0.9))
@@ -110,6 +114,12 @@ class process_model(ScorerLeaf):
     and `sum` pay for length or do not. `steps` gives the numbers themselves, for credit along the sample and for `delta` and
     `potential`; `detail` says after how many of its actions each step ends. Without `squash` numbers are as the head says
     them. `model` as in `outcome_model`.
+
+    Args:
+        model: name of a model of the run, or folder of a finished one.
+        steps: what a step is: "line", "turn" or "token".
+        aggregate: how steps become one number.
+        squash: return probabilities.
 
     >>> import guerdon as gd
     >>> print(gd.process_model("prm", aggregate="steps"))
@@ -158,6 +168,13 @@ class implicit(ModelLeaf):
     judges steps, while the single numbers, $q_t - q_{t-1}$, are what each added. Log-probs are
     of the distributions that were sampled from: with top-k and the like, a token the reference cuts off has none, and the
     sample failed.
+
+    Args:
+        model: name of the trained model.
+        reference: name of the reference model.
+        beta: scale of the log-ratio.
+        per: unit of one number.
+        so_far: sum up to the end of each step.
 
     >>> import guerdon as gd
     >>> print(gd.implicit(per="line").weight(2.0))
@@ -227,6 +244,10 @@ class two_way(ScorerLeaf):
     that was taught both orders (`guerdon train biprm`); of one that was not, the second reading is a guess. It costs two
     readings of every answer. An answer has one turn. One that is too long for the model failed. Not for judging an answer
     that is still being written: what it says of a line changes with the lines to come.
+
+    Args:
+        model: name of a model of the run.
+        aggregate: how lines become one number.
 
     >>> import tempfile
     >>> import guerdon as gd

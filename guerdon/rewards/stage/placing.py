@@ -113,6 +113,10 @@ class paid(FieldColumns):
     What was never paid is *not applicable*: a turn that was not, the steps of tracks that never were. FAILED segments, pay that
     is NaN or more than float32 holds, and sums that one is part of, have *failed*.
 
+    Args:
+        gives_to: column of the sum.
+        of: sum along the track, or over the role's whole episode.
+
     >>> import guerdon as gd
     >>> from guerdon.core.example import ExamplePlay
     >>> turns = [gd.Segment("policy", "", [], [0, 0], [0.0, 0.0], parent=i - 1, reward=r) for i, r in enumerate((1.0, 5.0))]

@@ -39,6 +39,11 @@ class line_labels(FieldColumns):
     The answer is a line like any other. A solution that ends without one errs in its last line; of one that was cut short
     the lines that are there are labelled. Truth is the family's, so labels are exact; tracks of other roles have none.
 
+    Args:
+        task: the source with the step checker.
+        gives_to: column of the labels.
+        role: whose tracks are labelled.
+
     >>> import guerdon as gd
     >>> gd.rewards.line_labels(gd.tasks.chain(level=2)).gives
     ('labels',)
@@ -200,6 +205,13 @@ class monte_carlo_labels(FieldColumns):
     makes right lines wrong; and hard labels grow with `tries`. Soft ones are unbiased for the chance to get there.
 
     A solution without a score gets no rollouts; a line none of whose rollouts has one has no label. `NAME/rollouts` is logged.
+
+    Args:
+        score: the stage that scored the solutions.
+        tries: rollouts from each line.
+        soft: label with their mean score.
+        gives_to: column of the labels.
+        role: whose tracks are labelled.
 
     >>> import guerdon as gd
     >>> stage = gd.rewards.monte_carlo_labels(gd.rewards.verified(gd.tasks.chain(level=2)), tries=4)

@@ -35,6 +35,12 @@ class majority(Leaf):
     A completion without an answer cast no vote and earns 0. Where no sample of the group voted, and for a sample without
     a completion, it does not apply.
 
+    Args:
+        answer: what is compared: the last number, or the text.
+        marks: the answer follows the last place of the first that occurs.
+        fallback: without a mark take the last number, or the whole text.
+        share: pay the share of the votes.
+
     >>> import guerdon as gd
     >>> said = [{"completion": text} for text in ("so 4", "it is 4.0", "5", "who knows")]
     >>> gd.score_samples(gd.majority(), said).whole, gd.score_samples(gd.majority(share=True), said[:3]).whole
@@ -84,6 +90,9 @@ class win_rate(Around):
 
     It keeps the order that a reward gives and forgets its scale, so outliers count as any other win. Samples without a value
     keep their reason and count in no comparison; for the only one of its group with a value the win rate does not apply.
+
+    Args:
+        reward: the reward that is compared.
 
     >>> import guerdon as gd
     >>> brief = gd.win_rate(gd.length(1, margin=9, unit="words"))

@@ -24,6 +24,9 @@ class used(Leaf):
     """How long a completion is: a plain number, for formulas to make something of. Not applicable where the unit is actions
     and these are unknown.
 
+    Args:
+        unit: what length counts: "actions", "words" or "characters".
+
     >>> import guerdon as gd
     >>> gd.rewards.used(unit="words")("a b c")
     3.0
@@ -85,6 +88,10 @@ class within_budget(Leaf):
     under a large one, and within its budget no answer is hurried. Gate it by the truth. $\beta = 4$ and a deviation that
     costs 1 over the whole length are the released code's, which also takes the smaller of both lines where $n < b$; here it
     is as the equations have it. `budget` is read from the ask's note, where `curricula.budgets.budgeted` puts it.
+
+    Args:
+        limit: length from which the reward is 0.
+        unit: what length counts: "actions", "words" or "characters".
 
     >>> import guerdon as gd
     >>> [round(gd.rewards.within_budget(8, unit="words")("a " * n, budget=4), 3) for n in (1, 4, 6, 8, 9)]

@@ -24,6 +24,9 @@ class unit_tests(Leaf):
     Programs run in the sandbox, many at once, where nothing they print, patch or leave counts as passing; why one failed (an
     assert, a timeout, memory, a refused system call) is in the detail. A sandbox that fails is *failed*, never a 0.
 
+    Args:
+        partial: pay the share of tests that pass.
+
     >>> import asyncio
     >>> import guerdon as gd
     >>> tests = ["assert f(2) == 4", "assert f(3) == 9"]
@@ -55,6 +58,9 @@ class tests_passed(Leaf):
     `source` is where problems come from and who runs the tests: `gd.tasks.functions`, a mixture of its levels, or any source
     with `passed_later(task, completion)`, a list of bools, as long for every try at a problem. Many are run at once. A sandbox
     that fails is *failed*, never a 0.
+
+    Args:
+        source: the source that runs the tests.
 
     >>> import guerdon as gd
     >>> source = gd.tasks.load("functions:1")

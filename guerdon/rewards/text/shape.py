@@ -34,6 +34,12 @@ class has_format(Guarded):
     `opened` is for prompts that end with the first tag. A `pattern` is used instead of the template: a regular expression for
     the whole completion, its dots matching line ends too, looked for in a worker process for at most `seconds`.
 
+    Args:
+        template: tags in order; two dots match any text.
+        pattern: a regular expression in place of the template.
+        partial: pay the share of conditions that hold.
+        opened: the prompt ends with the first tag.
+
     >>> import guerdon as gd
     >>> gd.has_format()("<think>2+2</think>\n<answer>4</answer>"), gd.has_format()("<think>2+2<answer>4</answer>")
     (1.0, 0.0)
@@ -120,6 +126,11 @@ class length(Leaf):
     Lengths are in actions (a language model's tokens), words or characters. Outside a run actions are known only if they are
     given, or a tokenizer to count with.
 
+    Args:
+        limit: length up to which the reward is 1.
+        margin: further length over which it falls to 0.
+        unit: what length counts: "actions", "words" or "characters".
+
     >>> import guerdon as gd
     >>> [gd.length(4, margin=2, unit="words")(text) for text in ("a b c d", "a b c d e", "a b c d e f")]
     [1.0, 0.5, 0.0]
@@ -145,6 +156,15 @@ class cosine_length(Leaf):
     So a right answer should be short and a wrong one long: more thought where it is needed. `correct` is taken from the task's
     meta or the call; only 1 or True is right. Defaults are those of open-r1's `get_cosine_scaled_reward`, which has no `over`
     and lets the cosine turn back beyond `limit`; None stays at $r_L$ instead.
+
+    Args:
+        limit: length at which the curve ends.
+        right_short: reward of a right answer of length 0.
+        right_long: reward of a right answer at `limit`.
+        wrong_short: reward of a wrong answer of length 0.
+        wrong_long: reward of a wrong answer at `limit`.
+        over: reward from `limit` on; None keeps that at `limit`.
+        unit: what length counts: "actions", "words" or "characters".
 
     >>> import guerdon as gd
     >>> half = gd.cosine_length(4, unit="words")
@@ -178,6 +198,11 @@ class overlong(Leaf):
     r"""DAPO's soft overlong punishment (arXiv:2503.14476, eq. 13): 0 up to `limit - margin`, then straight down to -1 at
     `limit`, -1 beyond. The defaults are the paper's: 16,384 tokens and 4,096 more in which the punishment grows.
 
+    Args:
+        limit: length from which the penalty is -1.
+        margin: length before it over which the penalty grows.
+        unit: what length counts: "actions", "words" or "characters".
+
     >>> import guerdon as gd
     >>> [gd.overlong(6, 2, unit="words")(text) for text in ("a b c d", "a b c d e", "a b c d e f g")]
     [0.0, -0.5, -1.0]
@@ -205,6 +230,11 @@ class repetition(Leaf):
 
     n-grams of words in lower case, or of characters, for scripts without spaces. A text shorter than one n-gram repeats
     nothing. `n=3` and `worst=-1` are open-r1's defaults.
+
+    Args:
+        n: length of the n-grams.
+        worst: reward if all n-grams are repeats.
+        unit: n-grams of words, or of characters.
 
     >>> import guerdon as gd
     >>> gd.repetition(2)("no no no no"), gd.repetition(2)("no one said so")

@@ -29,6 +29,9 @@ class json_fields(Leaf):
 
     Schemas are those of the plain validator, which needs no package: types, properties, bounds, patterns, enums.
 
+    Args:
+        fits: share of the reward for JSON that fits the schema.
+
     >>> import guerdon as gd
     >>> schema = {"type": "object", "required": ["name", "age"]}
     >>> score = gd.json_fields()('{"name": "Ada", "age": 37}', '{"name": "Ada", "age": 36}', schema)
