@@ -59,8 +59,8 @@ def arguments(doc: str) -> dict[str, str]:
     """What the `Args:` section of a clean docstring says of each argument."""
     section = ARGS.search(doc)
     lines = textwrap.dedent(section[1]) if section else ""
-    entries = re.findall(r"(?m)^(\w+): (.*(?:\n +.*)*)", lines)
-    return {name: " ".join(words.split()).removesuffix(".") for name, words in entries}
+    entries = re.findall(r"(?m)^(\w+(?:, \w+)*): (.*(?:\n +.*)*)", lines)
+    return {name: " ".join(words.split()).removesuffix(".") for names, words in entries for name in names.split(", ")}
 
 
 def without_arguments(doc: str) -> str:

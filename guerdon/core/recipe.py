@@ -250,6 +250,30 @@ class Claim:
     has: fewer where each costs much. `mechanism` names the number of an exam that the method's mechanism moves, of which
     higher is better: it is published beside the metric.
 
+    Args:
+        says: the claim in a sentence.
+        kind: "better", "at least as good", "equal", "cheaper", "bound" or "slope".
+        baseline: recipe to compare with, and its knobs.
+        ablation: the method without its idea: a recipe and its knobs.
+        method: knobs of the method alone.
+        task: task of all arms.
+        model: model of all arms, with its version.
+        settings: knobs of all arms.
+        start: training before the experiment, outside of its budget, or one for each model.
+        metric: number of an exam, at the end, or after the word `mean` its average.
+        better: direction of the metric.
+        levels: levels of the task that count; all without any.
+        effect: minimum effect.
+        keeps: metric that must stay at least as good, for "cheaper".
+        loss: how much worse that metric may be.
+        bound: limit of the metric, for "bound".
+        along: knob and its values, for "slope".
+        cuts: answers may be cut by the limit.
+        budget: what each run may spend.
+        unit: unit of the budget.
+        exam: problems of a whole exam.
+        mechanism: number of the exam that the mechanism moves.
+
     >>> import guerdon as gd
     >>> claim = gd.Claim(says="It ends higher than GRPO.", baseline="grpo kl=0.04", task="countdown:4", budget=400_000)
     >>> claim.kind, claim.metric, claim.effect
@@ -290,6 +314,12 @@ class Claim:
 class Screening:
     """The settings of the suite that a recipe is screened in (`guerdon list settings`), with knobs of the `method` alone, the
     `ablation` (the method without its idea: a recipe and its knobs) and `knobs` that all arms are given.
+
+    Args:
+        settings: settings of the suite.
+        method: knobs of the method alone.
+        ablation: the method without its idea: a recipe and its knobs.
+        knobs: knobs of all arms.
 
     >>> import guerdon as gd
     >>> gd.Screening(settings=("noisy_judge",), ablation="mine idea=0").settings

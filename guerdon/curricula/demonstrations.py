@@ -71,6 +71,10 @@ class contrasts:
     Which near-misses follows from the run's seed and the problem. They are a family's typical errors, one to a solution,
     and not those that a policy makes: what is learned from them alone is biased towards what they look like.
 
+    Args:
+        task: the family.
+        wrong: near-misses for each gold solution.
+
     >>> import guerdon as gd
     >>> gd.curricula.contrasts(gd.tasks.chain(level=1)).ask("test", 0, seed=0).note["say"]
     ['3*4=12\\n12-5=7\\n= 7', '3*4=12\\n12-5=6\\n= 6']

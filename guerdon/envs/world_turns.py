@@ -28,6 +28,11 @@ Cut = Literal["tokens", "turns", "context", "time"]
 class Observed:
     """What a world answers: what the player sees next, what it is paid for the turn just taken, and whether that was the last.
 
+    Args:
+        view: what the player sees next.
+        pay: reward of the turn.
+        over: the episode has ended.
+
     >>> import guerdon as gd
     >>> gd.envs.Observed("You are in a kitchen.", pay=0.5).over
     False

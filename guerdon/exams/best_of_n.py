@@ -34,6 +34,10 @@ class best_of:
     score is `best_of_unscored`. Tries that cannot be checked are left out. `name` is what the numbers are called, where an
     exam has several.
 
+    Args:
+        reward: what selects the try.
+        name: name of the numbers.
+
     >>> import guerdon as gd
     >>> from guerdon.exams.example_sitting import example_sitting
     >>> longest = gd.reward(lambda completion: float(len(completion)), isolate=False)

@@ -114,6 +114,13 @@ class Sitting:
     per problem. The columns that the metric `needs` are in the batch: readings of models (`rm.final`), and `correct`. With
     `evenly` kinds of problems have equal weight, however many problems there are of each.
 
+    Args:
+        exam: the exam.
+        batch: the tries, with the columns that metrics need.
+        play: access to models, the seed and the task.
+        tries: tries at each problem.
+        evenly: kinds of problems have equal weight.
+
     >>> import guerdon as gd
     >>> def all_right(sitting):
     ...     correct = sitting.batch.up(sitting.batch["correct"], "ask", of="track", by="min")

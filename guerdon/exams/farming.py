@@ -55,6 +55,12 @@ class farmed:
     built but not generated. What a reward compares within a group is compared among texts padded in the same way, and gains
     nothing here.
 
+    Args:
+        reward: the reward.
+        times: how often a step, or the filler, is added.
+        filler: line without content.
+        name: prefix of the numbers.
+
     >>> import guerdon as gd
     >>> from guerdon.exams.example_sitting import example_sitting
     >>> lines = gd.reward(lambda completion: [1.0] * len(completion.splitlines()), isolate=False)

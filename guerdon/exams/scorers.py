@@ -33,6 +33,9 @@ class pair_accuracy:
     with tries of one kind only make no pair; `pairs_examined` says how many there were. Pairs of one problem are not
     independent.
 
+    Args:
+        model: name of a model of the run with a value head.
+
     >>> import guerdon as gd
     >>> from guerdon.exams.example_sitting import example_sitting
     >>> sitting = example_sitting([["= 4", "= 5"], ["= 6", "= 4"]], answer="4", rm__final=[2.0, 1.0, 1.0, 0.0])
@@ -77,6 +80,9 @@ class first_error(FieldColumns):
     $p<\frac12$ is the first wrong one), `cleared_share` of the right ones, and `first_error_f1`. Solutions that were cut short
     are in no share, steps labelled neither right nor wrong in no rate. `lines_examined`, of a file `steps_examined`, says how
     many there were.
+
+    Args:
+        model: name of a model of the run with a value head.
 
     >>> import guerdon as gd
     >>> gd.exams.first_error("prm").needs
@@ -125,6 +131,10 @@ class calibration:
     `confidence` is a reward, or the name of a column with a number for each try, such as a model's reading `rm.final`; with
     `squash` $p$ is its $\sigma$. Anything outside of 0 to 1 is refused. ECE is biased upwards where bins hold few.
 
+    Args:
+        confidence: a reward, or a column with a number for each try.
+        squash: apply the logistic function first.
+
     >>> import guerdon as gd
     >>> from guerdon.exams.example_sitting import example_sitting
     >>> numbers = gd.exams.calibration("rm.final")(example_sitting([["= 4", "= 5"]], answer="4", rm__final=[0.9, 0.2]))
@@ -171,6 +181,12 @@ class implicit_pairs:
     `pair_accuracy` is the share with $r^+>r^-$ (a tie counts half: a policy that has not moved is at a half), `pair_margin`
     the mean of $r^+-r^-$, `pairs_examined` how many there were. With `across` pairs are of any two prompts, for answers that
     are labelled one by one. It measures what the policy has learned to distinguish, not what it writes.
+
+    Args:
+        model: name of the trained model.
+        reference: name of the reference model.
+        beta: scale of the log-ratio.
+        across: compare answers to different prompts too.
 
     >>> import guerdon as gd
     >>> gd.exams.implicit_pairs(beta=0.5).needs

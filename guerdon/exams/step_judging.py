@@ -66,6 +66,10 @@ class judged_steps:
     before all of them, `NAME_step_auc`, where an exam has several. What is found depends on whose tries they are:
     compare on the same ones.
 
+    Args:
+        reward: a reward of lines.
+        name: prefix of the numbers.
+
     >>> import guerdon as gd
     >>> family = gd.tasks.load("chain:2")
     >>> metric = gd.exams.judged_steps(gd.true_lines(family))

@@ -28,6 +28,12 @@ class JudgeQuestion:
     With `choices` the log-probs of these words are wanted: as the first word of the answer, or for one that `thinks`, in
     place of its last. `temperature` replaces the answerer's own; `seed` decides what is sampled.
 
+    Args:
+        choices: words whose log-probs are returned.
+        thinks: they are compared at the end of the answer, not at its first word.
+        temperature: replaces the answerer's own.
+        seed: of sampling.
+
     >>> import guerdon as gd
     >>> question = gd.JudgeQuestion((("user", "Is 2 + 2 = 4? Say yes or no."),), choices=("yes", "no"))
     >>> question.messages[-1][1]
@@ -44,6 +50,15 @@ class JudgeQuestion:
 @dataclass(frozen=True)
 class JudgeAnswer:
     """What came back. With an `error` there is no answer, and `late` says that it was waited for in vain.
+
+    Args:
+        text: the answer.
+        tokens_in: tokens of the question.
+        tokens_out: tokens of the answer.
+        cost: what it cost.
+        cached: it came from the cache.
+        error: why there is no answer.
+        late: the time limit passed without an answer.
 
     >>> import guerdon as gd
     >>> gd.JudgeAnswer("It is right.\\nVerdict: yes", tokens_out=8).text.splitlines()[-1]

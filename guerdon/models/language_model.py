@@ -59,6 +59,16 @@ class lm(TextModel):
     With `value` it has a head that says a number: a critic, or a reward model. A fresh one says 0. `value` may also be a
     `head(outputs=3, width=64)`, of several numbers or with a hidden layer.
 
+    Args:
+        source: a Hugging Face folder, or a .gguf file.
+        dtype: type of the weights in memory.
+        lora: rank of an adapter that is trained in place of the weights; 0 for none.
+        lora_alpha: its scale, divided by the rank; 0 for twice the rank.
+        adapter: folder of an adapter to start from.
+        on: device.
+        recompute: compute activations again in the backward pass, to save memory.
+        value: add a value head.
+
     >>> import guerdon as gd
     >>> policy = gd.models.load("sprig", lora=8)
     >>> isinstance(policy, gd.models.lm), policy.lora, policy.decode(policy.encode("chain 5 -3 *4"))

@@ -29,6 +29,10 @@ def load(name: str, **settings: Any) -> Model:
     """A model by name (shipped or fresh weights), from a folder that `save` wrote, a Hugging Face folder, a GGUF file or the
     Hugging Face hub (ORG/NAME).
 
+    Args:
+        name: a name, a folder, a file, or ORG/NAME of the hub.
+        settings: knobs of the model.
+
     >>> import guerdon as gd
     >>> gd.models.load("tabular", vocab="ab", length=1)
     tabular(vocab='ab', length=1)

@@ -38,6 +38,13 @@ def probe(
     nothing. A view of None shows nothing: the turn of the path continues. None means longer than the model's
     context. `sampling` is the distribution that log-probs are of (`Sampling()`), `grad` makes all of it differentiable.
 
+    Args:
+        model: the model.
+        items: paths, views and texts.
+        want: names of the readings.
+        grad: keep the graph for gradients.
+        sampling: distribution that log-probs are of.
+
     >>> import guerdon as gd
     >>> model = gd.models.tabular("0123456789", length=2)
     >>> model.start(0, {})

@@ -30,6 +30,9 @@ from guerdon.core.play import Play
 class in_turn(FieldColumns):
     """Several selections one after the other: each sees what the one before it kept.
 
+    Args:
+        filters: the selections in order.
+
     >>> import guerdon as gd
     >>> from guerdon.core.example import ExamplePlay, example_tries
     >>> keep = gd.select.in_turn([gd.select.at_least("reward"), gd.select.best("reward")])
@@ -149,6 +152,11 @@ class with_spread(FieldColumns):
     first, asking until there are enough, is `until_enough`. A group of one value has no spread. The order is that in which
     the groups were asked.
 
+    Args:
+        column: the column.
+        by: what a group is.
+        most: the most groups; 0 for all.
+
     >>> import guerdon as gd
     >>> from guerdon.core.example import ExamplePlay, example_tries
     >>> gd.select.with_spread("reward")(example_tries([[0.0, 1.0], [1.0, 1.0], [1.0, None]]), ExamplePlay())["reward"].tolist()
@@ -178,6 +186,13 @@ class with_rate(FieldColumns):
     A try without a value is in no rate; a group without any has none and is not kept. A single try is right or wrong: only
     a band that reaches 0 or 1 keeps it. *Biased* by the choice: the tries that decide whether a group is kept are the ones
     that are learned from. `rate/below` and `rate/above` are the shares of groups outside, too hard and too easy.
+
+    Args:
+        column: column whose mean is the rate.
+        low: least rate.
+        high: greatest rate.
+        by: what a group is.
+        most: the most groups; 0 for all.
 
     >>> import guerdon as gd
     >>> from guerdon.core.example import ExamplePlay, example_tries
@@ -228,6 +243,9 @@ class unlikely(FieldColumns):
     kept. Biased where many unlikely alternatives would together have changed the outcome: what is always said is never
     unlearned. Logs `unlikely_share`.
 
+    Args:
+        below: probability from which a step is not trained on.
+
     >>> import guerdon as gd
     >>> from guerdon.core.example import ExamplePlay, example_tries
     >>> gd.select.unlikely()(example_tries([[1.0]], steps=2), ExamplePlay()).muted.tolist()  # sampled with probability 1
@@ -258,6 +276,13 @@ class until_enough(FieldColumns):
 
     *Biased* towards tasks that `keep` likes, on purpose. Steps differ in cost: `again/asked` are the asks that were added,
     `again/rounds` how often, `again/short` the groups that are still missing (then it is learned from what there is).
+
+    Args:
+        curriculum: what draws the asks.
+        scores: stages that score them.
+        keep: the selection.
+        groups: groups that must be left.
+        by: what a group is.
 
     >>> import guerdon as gd
     >>> task = gd.tasks.load("countdown:2")
@@ -300,6 +325,10 @@ class top_share:
     How reward models choose traces to imitate: ReasonFlux-PRM (Zou et al. 2025, arXiv:2506.18896) keeps the highest
     thousand of 59,000 with no regard to the problem. *Biased* towards problems whose tries score high, easy ones; `best`
     takes of every problem its own. Each step's batch is chosen from by itself.
+
+    Args:
+        column: column that ranks; "" draws at random.
+        share: share that is kept.
 
     >>> import guerdon as gd
     >>> from guerdon.core.example import ExamplePlay, example_tries

@@ -45,6 +45,12 @@ class hint:
     The solution is `task.solution(problem)` where the source has it, and else column `solution` of the problem's row
     (`"answer"`: its answer, which is the whole secret if it is short).
 
+    Args:
+        task: the source of solutions.
+        how: write it into the question, or begin the answer with it.
+        solution: column with the solution, where the source has none of its own.
+        role: the role whose answer begins with it.
+
     >>> import guerdon as gd
     >>> from guerdon.core.example import ExamplePlay
     >>> source = gd.tasks.chain(level=1)
@@ -120,6 +126,13 @@ class until_solved(FieldColumns):
     Notes `hints/asked` (asks with a hint), `hints/needed` (the share of problems that got one) and, where there were some,
     `hints/level` (the mean share that the last of them gave), `hints/solved` (the share of them that was then solved) and
     `hints/hopeless` (how many were not).
+
+    Args:
+        hint: the hint.
+        scores: stages that score the tries.
+        column: column above 0 for a solved try.
+        after: step from which hints are given.
+        gives_to: column of the share that was shown.
 
     >>> import guerdon as gd
     >>> task = gd.tasks.load("chain:2")
@@ -197,6 +210,12 @@ class hinted:
     A cold start: GHPO (Liu et al. 2025, arXiv:2507.10628) may begin so, before it looks at what is solved without help. As a
     curriculum that always hints it is the plain idea that adaptive hints are compared with.
 
+    Args:
+        curriculum: what draws the asks.
+        hint: the hint.
+        share: share of the solution.
+        until: step at which hints end; 0 for never.
+
     >>> import guerdon as gd
     >>> from guerdon.core.example import ExamplePlay
     >>> task = gd.tasks.load("chain:1@1")
@@ -232,6 +251,9 @@ class unhinted(FieldColumns):
     dropped and read again. With `corrected=False` the log-probs are those of the plain question too, as if it had been sampled
     so: the ratio is then 1 at the first update, which is not what was done. *Biased* by what clipping drops, and by a ratio of
     the single step where the product of all of them would be due. Notes `hints/unhinted`, the tries it changed.
+
+    Args:
+        corrected: use the probabilities under the hint in the ratio.
 
     >>> import guerdon as gd
     >>> gd.select.unhinted().corrected

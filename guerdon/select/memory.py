@@ -42,6 +42,16 @@ class remembered(FieldColumns):
     the age of each track, 0 for what is new. *Biased* as far as a loss does not correct for older weights. Notes
     `memory/size`, `memory/drawn` and, where there are any, `memory/age`, the mean age of what was drawn.
 
+    Args:
+        keep: episodes that are remembered.
+        draw: episodes that join each batch.
+        by: how they are drawn.
+        column: column that weighs the draw.
+        temperature: of the draw.
+        older: greatest age in steps; 0 for no limit.
+        which: selection of the tracks that are remembered; all when None.
+        gives_to: column of the age.
+
     >>> import guerdon as gd
     >>> from guerdon.core.example import ExamplePlay, example_tries
     >>> memory, play = gd.select.remembered(draw=1, by="reward", temperature=0.01), ExamplePlay()

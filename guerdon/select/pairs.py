@@ -40,6 +40,12 @@ class paired(FieldColumns):
     noise of `column` too: the more tries, the larger the share of a pair's margin that is luck. Notes `pairs`,
     `unpaired_share` (of groups: all equal, too close, or alone) and `alone_share` (of groups with fewer than two values).
 
+    Args:
+        column: column that is compared.
+        by: what a group is.
+        which: the best against the worst, or all pairs.
+        least: least difference of a pair.
+
     >>> import guerdon as gd
     >>> gd.select.paired("correct", which="all").needs, gd.select.paired().gives
     (('correct',), ('pairs',))
@@ -109,6 +115,11 @@ class step_pairs(FieldColumns):
 
     Biased where values are means of few tracks: the best of several is partly luck, the more the deeper in a tree. Logs
     `step_pairs`, and `unpaired_siblings`, the share of sets that make none.
+
+    Args:
+        column: column that is compared.
+        least: least difference of a pair.
+        which: the best against the worst, or all pairs.
 
     >>> import guerdon as gd
     >>> gd.select.step_pairs("correct", least=0.25).needs, gd.select.step_pairs().gives

@@ -67,6 +67,16 @@ class follow_up(FieldColumns):
     them, and the other way round, but for columns that both are given. Compare tries `by="ask"`: followers of one task
     answer different questions. Notes `ROLE/asked`, ROLE being the first of `env`.
 
+    Args:
+        env: environment of the new asks.
+        show: a template, or a function of what was tried.
+        scores: stages that score them.
+        of: role that is followed.
+        per: one ask for each track, or for all tries of an ask.
+        tries: tries at each new ask.
+        tells: columns that rewards of the followers see.
+        sampling: how models sample; the run's where it is None.
+
     >>> import guerdon as gd
     >>> from guerdon.core.example import ExamplePlay, example_tries
     >>> class Run(ExamplePlay):

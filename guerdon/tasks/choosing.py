@@ -18,6 +18,11 @@ class chosen:
 
     What methods need that go through the same problems over and over: budgets by success rate, learning from one example.
 
+    Args:
+        source: where problems come from.
+        train: numbers of the training problems.
+        test: numbers of the held-out problems; all when None.
+
     >>> import guerdon as gd
     >>> few = gd.tasks.load("countdown:1-6@256")
     >>> few.size("train"), few.size("test"), few.get("train", 1).kind

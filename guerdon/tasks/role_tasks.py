@@ -35,6 +35,10 @@ class in_role:
     answered rightly and the count is theirs; a rewrite when it is a problem of the asked level and, at the level of the
     problem, the same in other words or with one or two numbers, letters or signs changed.
 
+    Args:
+        role: the role.
+        family: where problems come from.
+
     >>> import guerdon as gd
     >>> verify = gd.tasks.load("verify/chain:1")
     >>> problem = verify.get("train", 0)

@@ -71,6 +71,10 @@ def load(name: str, **settings: Any) -> TaskSource:
     asks for another role than solving (`verify/chain:3`), TOOL/NAME gives a tool to solve with (`calculator/chain:4`); NAME@N
     has only the first N training problems.
 
+    Args:
+        name: name of the source.
+        settings: its knobs.
+
     >>> import guerdon as gd
     >>> gd.tasks.load("countdown:3").get("train", 0).prompt
     'countdown 8 5 7 make 4'

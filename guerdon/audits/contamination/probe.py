@@ -97,6 +97,18 @@ def probe_contamination(
     equal accuracy. `another_way` is how the second answer is asked for, over `{prompt}` and `{answer}`; `share` the share of
     tokens of Min-K%. `at_once` problems are played and read together.
 
+    Args:
+        model: a name, a folder, a finished run's folder, or a model.
+        tasks: the problems.
+        members: those it was trained on: a truth for each of `tasks`, or their keys.
+        check: decides which answers are right, for the comparison at equal accuracy.
+        max_tokens: the most tokens of an answer.
+        another_way: prompt of the second answer, with `{prompt}` and `{answer}`.
+        share: share of tokens in Min-K%.
+        resamples: bootstrap samples.
+        seed: of sampling and of the bootstrap.
+        at_once: problems played together.
+
     >>> import guerdon as gd
     >>> chain = gd.tasks.load("chain:2")
     >>> report = gd.audits.probe_contamination("sprig", [chain.get("test", i) for i in range(4)], max_tokens=48)

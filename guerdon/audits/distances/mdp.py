@@ -25,6 +25,9 @@ ROUNDS = 1000  # of policy iteration at most; a dozen is usual
 class FiniteMDP:
     """Where actions lead, how much later counts, and where episodes start (everywhere equally often, unless it is said).
 
+    Args:
+        gamma: discount, below 1.
+
     >>> import guerdon as gd
     >>> import numpy as np
     >>> stay_or_switch = gd.audits.FiniteMDP(np.array([[[1, 0], [0, 1]], [[0, 1], [1, 0]]]), gamma=0.9)

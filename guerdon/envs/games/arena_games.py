@@ -175,6 +175,12 @@ class arena(Game):
     `second`. The policy's side is drawn with the deal. Needs `pip install 'guerdon[games]'`; some games besides need word
     lists, or a newer Python, and say so.
 
+    Args:
+        game: name of the game.
+        against: the opponent.
+        most: the most turns of an episode.
+        seconds: time limit of an episode; 0 for none.
+
     >>> import guerdon as gd
     >>> gd.envs.arena("Nim-v0", against="").roles
     ('first', 'second')

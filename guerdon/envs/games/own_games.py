@@ -35,6 +35,13 @@ class nim(Game):
     for the two seats `first` and `second`, with any deal. After more than `errors` moves in a row that are none the game is
     lost. `rules=False` leaves out the line that says them, for models that know. Winning pays 1, losing -1.
 
+    Args:
+        against: the opponent.
+        errors: illegal moves in a row after which the game is lost.
+        rules: state the rules in the prompt.
+        most: the most turns of an episode; 0 for no limit.
+        seconds: time limit of an episode; 0 for none.
+
     >>> import guerdon as gd
     >>> game = gd.envs.nim(level=3, against="perfect")
     >>> world = game.open(gd.Ask(game.get("train", 0)), seed=0)
@@ -157,6 +164,11 @@ class hunt(InTurns, PlayedOut):
     There are 2**(level + 1) - 1 numbers and level + 1 guesses, as many as halving needs in the worst case. What is no
     number is answered and costs a guess. In `info`: `guesses`, those `wasted` on what could not be it, and
     `not_understood`.
+
+    Args:
+        level: size of the range.
+        most: the most turns of an episode; 0 for no limit.
+        seconds: time limit of an episode; 0 for none.
 
     >>> import guerdon as gd
     >>> game = gd.envs.hunt(level=2)

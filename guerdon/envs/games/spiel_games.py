@@ -66,6 +66,14 @@ class spiel(Game):
     lost. `opening` random moves are made before anybody plays, for a game without chance has but one deal. Needs `pip
     install 'guerdon[games]'`.
 
+    Args:
+        game: name of the game.
+        against: the opponent.
+        opening: random moves at the start of a game.
+        errors: illegal moves in a row after which the game is lost.
+        most: the most turns of an episode; 0 for no limit.
+        seconds: time limit of an episode; 0 for none.
+
     >>> import guerdon as gd
     >>> game = gd.envs.spiel("tic_tac_toe", against="minimax")
     >>> world = game.open(gd.Ask(game.get("train", 3)), seed=0)

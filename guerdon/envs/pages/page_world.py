@@ -36,6 +36,14 @@ class browsing(InTurns):
     (moves that were not understood), `steps`, and `least`, the gold player's. `check_visit` says in Python whether a
     visit reached its goal, in place of the task's own goal.
 
+    Args:
+        view: elements with numbers ("tree"), or characters with a cursor ("screen").
+        lines: lines that are seen at once.
+        width: characters of a line.
+        most: the most turns of an episode.
+        seconds: time limit of an episode; 0 for none.
+        check_visit: function that checks a visit.
+
     >>> import guerdon as gd
     >>> task = gd.envs.forms(level=1).get("train", 0)
     >>> visit = gd.envs.browsing().open(gd.Ask(task), seed=0)

@@ -43,6 +43,13 @@ class asking(InTurns, PlayedOut):
     `known` when it ended and how many were committed `right`. With `user="user"` a seat of that name plays him and is given
     what he wants; rewards are the same. Both a source of problems and the environment they are played in.
 
+    Args:
+        level: how much the user wants, and his manner.
+        errand: kind of errand; "" for all.
+        user: seat that plays the user; "" for rules.
+        most: the most turns of an episode; 0 for no limit.
+        seconds: time limit of an episode; 0 for none.
+
     >>> import guerdon as gd
     >>> source = gd.envs.asking(level=1)
     >>> source.get("train", 0).prompt.partition(" ask about")[0]

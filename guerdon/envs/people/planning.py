@@ -25,6 +25,14 @@ class planned(OverSource):
     train`) or each have its own; a reward of both roles, `verified(task, role=("planner", "policy"))`, trains both. `info`
     has the number of lines of the `plan`. `source` is a task source, or the name of one.
 
+    Args:
+        source: where problems come from.
+        shows: what the executor is shown: "both" or the "plan".
+        ask: template for the planner, with `{prompt}`.
+        carry: template for the executor, with `{plan}`.
+        planner: the planner's role.
+        executor: the executor's role.
+
     >>> import guerdon as gd
     >>> gd.envs.planned("chain:2").roles
     ('planner', 'policy')

@@ -77,6 +77,14 @@ class with_feedback(OverSource):
     `memory=False` shows every attempt the template alone: each is a track of its own, as sprig was taught; with memory they
     are one conversation. `source` is a task source, or the name of one.
 
+    Args:
+        source: where problems come from.
+        feedback: "verdict", "line", a function of task and answer, or a critic.
+        most: number of attempts.
+        template: prompt of a further attempt.
+        memory: the role sees its earlier attempts.
+        role: the role that answers.
+
     >>> import guerdon as gd
     >>> source = gd.envs.with_feedback("chain:1", "line", most=2)
     >>> source.told(source.get("train", 0), "4*4=16\\n16*5=81\\n= 81")

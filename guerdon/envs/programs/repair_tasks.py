@@ -32,6 +32,12 @@ class repairs(InTurns, PlayedOut):
     `pay` is paid for each move that is understood, whatever it is good for; 0 pays nothing. `checker` is that of
     `gd.tasks.functions`. Both a source of problems and the environment they are played in.
 
+    Args:
+        checker: where programs run.
+        pay: reward for each move that is understood.
+        most: the most turns of an episode.
+        seconds: time limit of an episode; 0 for none.
+
     >>> import guerdon as gd
     >>> print(gd.envs.repairs(level=2).get("train", 0).prompt)
     define f(xs). keep the negative numbers; sort the numbers; last return the list.

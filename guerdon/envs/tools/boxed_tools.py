@@ -51,6 +51,12 @@ class interpreter:
     """The tool `python`: runs code in the sandbox and shows what it prints, and the value of an expression at its end. Names
     last for an episode. All calls of an episode together take `cpu` seconds of a processor and `memory` bytes at most.
 
+    Args:
+        cpu: processor seconds of an episode.
+        wall: seconds of a call.
+        memory: bytes.
+        isolation: how the sandbox isolates.
+
     >>> import guerdon as gd
     >>> gd.envs.tool_turns([gd.envs.interpreter(cpu=1.0)]).every_tool
     [Tool('python')]
@@ -85,6 +91,13 @@ class interpreter:
 class sql:
     """The tool `sql`: asks a query of a SQLite database, made by the script in `meta[script_in]` of the task. Each query finds
     the database as the script made it; it may read it and change its own copy, and nothing else.
+
+    Args:
+        script_in: key of the task's meta with the script of the database.
+        cpu: processor seconds of a query.
+        wall: seconds of a query.
+        memory: bytes.
+        isolation: how the sandbox isolates.
 
     >>> import guerdon as gd
     >>> gd.envs.tool_turns([gd.envs.sql("schema")]).every_tool

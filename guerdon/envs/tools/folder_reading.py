@@ -25,6 +25,10 @@ class read_file:
     """The tool `read_file`: reads a text file below `folder`, up to `most` bytes of it, or lists a folder there. Links are not
     followed.
 
+    Args:
+        folder: folder that may be read.
+        most: the most bytes of a file.
+
     >>> import pathlib, tempfile
     >>> import guerdon as gd
     >>> with tempfile.TemporaryDirectory() as folder:

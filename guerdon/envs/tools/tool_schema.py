@@ -39,6 +39,12 @@ MEND = "write str, int, float, bool, list[...], dict[str, ...], Literal[...] or 
 class Tool:
     """A tool: what it is called, what it is for, what it takes, and what runs. Made by `gd.tool`; called, it is its function.
 
+    Args:
+        name: name that models use.
+        description: what it is for.
+        parameters: JSON schema of its arguments.
+        function: what runs.
+
     >>> import guerdon as gd
     >>> @gd.tool
     ... def double(n: int) -> int:

@@ -28,6 +28,10 @@ class with_tools:
     """The problems of `source`, played where `tools` can be called (tools, or a `tool_turns` of your own). An answer is checked
     as the source checks it; who never answers, but calls until a limit, is wrong.
 
+    Args:
+        source: where problems come from.
+        tools: tools, or a `tool_turns`.
+
     >>> import guerdon as gd
     >>> task = gd.envs.with_tools(gd.tasks.chain(level=4), [gd.envs.calculator])
     >>> task.name, task.home.most, task.check(task.get("test", 0), task.get("test", 0).answer)

@@ -35,6 +35,14 @@ class tool_turns(InTurns):
     shown up to `longest` characters, an episode takes `seconds` at most (0: no limit). `format` is how calls are written:
     "hermes", "llama" or "sprig"; "auto" is what the model was taught.
 
+    Args:
+        tools: the tools.
+        most: the most turns of an episode.
+        timeout: seconds of a call.
+        longest: characters shown of a result.
+        seconds: time limit of an episode; 0 for none.
+        format: how calls are written; "auto" takes the model's own.
+
     >>> import guerdon as gd
     >>> def add(a: int, b: int) -> int:
     ...     "The sum of two numbers."

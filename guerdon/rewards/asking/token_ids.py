@@ -62,6 +62,10 @@ def ids_by(tokenizer: str | Any) -> Ids:
 def with_token_ids(samples: Sequence[Mapping[str, Any]], tokenizer: str | Any) -> list[dict[str, Any]]:
     """Samples with the `actions` that a run would know: the token ids of each completion, where none came with it.
 
+    Args:
+        samples: their fields by name.
+        tokenizer: a name, a folder, a file, or a tokenizer.
+
     >>> import guerdon as gd
     >>> samples = gd.rewards.with_token_ids([{"completion": "4 5 6"}], "sprig")
     >>> gd.score_samples(gd.length(3, margin=4), samples).whole

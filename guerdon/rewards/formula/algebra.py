@@ -280,6 +280,12 @@ class by_rarity(Around):
     checklist. Weights follow the group, so a score of one step cannot be compared with one of another; alone in its group
     a sample has $\rho_j = p_{ij}$. One of whose items an outcome is missing has *failed*.
 
+    Args:
+        reward: a reward with `parts`.
+        alpha: preference for rare items.
+        sigma: width of the kernel that counts equally easy items.
+        delta: added to that count.
+
     >>> import guerdon as gd
     >>> def ticked(completion):
     ...     return gd.Score(0.0, parts={item: float(item in completion) for item in "abc"})

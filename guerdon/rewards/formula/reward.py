@@ -108,6 +108,9 @@ def _terms(reward: Any) -> Sequence[Any]:
 def as_reward(thing: Any) -> Reward:
     """A reward as it is; a function becomes a leaf.
 
+    Args:
+        thing: a reward, or a function.
+
     >>> import guerdon as gd
     >>> gd.rewards.as_reward(lambda completion: len(completion)).name
     '<lambda>'

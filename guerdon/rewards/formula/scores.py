@@ -42,6 +42,9 @@ class Outcome(NamedTuple):
 class Scores:
     """N samples. `value` is NaN exactly where `reason` is not VALUE.
 
+    Args:
+        detail: JSON for single samples.
+
     >>> import guerdon as gd
     >>> scores = gd.rewards.Scores.of([gd.rewards.Outcome(gd.Reason.VALUE, 1.0), gd.rewards.Outcome(gd.Reason.FAILED)])
     >>> scores.valued.tolist()
@@ -176,6 +179,10 @@ def brief_value(value: Any) -> str:
 @dataclass(frozen=True)
 class Where:
     """What a formula may know besides the scores: the groups that samples are compared in, how far the run is, its seed.
+
+    Args:
+        step: the run's step.
+        steps: length of the run.
 
     >>> import torch
     >>> import guerdon as gd

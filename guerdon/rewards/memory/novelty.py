@@ -168,6 +168,12 @@ class rnd(_Remembers):
     then learned from in `updates` steps of gradient descent. The nets are drawn by the run's seed. Burda et al. learn with
     Adam, and divide by the running deviation of returns.
 
+    Args:
+        width: units of the hidden layers.
+        size: length of the vectors.
+        lr: learning rate of the trained net.
+        updates: its gradient steps in each step of the run.
+
     >>> import guerdon as gd
     >>> curious = gd.rnd()
     >>> often = [gd.score_samples(curious, [{"completion": "the cat sat"}]).whole[0] for _ in range(50)]

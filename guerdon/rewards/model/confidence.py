@@ -42,6 +42,9 @@ class self_certainty(_Confidence):
     counts, for over what has no probability the sum is infinite. Intuitor's code leaves out the constant $-\log|V|$, which
     changes no advantage within a group. `model` is a name of the run's models; it must read `certainty`, as `lm` does.
 
+    Args:
+        model: name of a model of the run.
+
     >>> import guerdon as gd
     >>> print(gd.self_certainty("critic") + gd.low_entropy().weight(0.1))
     self_certainty + 0.1 * low_entropy

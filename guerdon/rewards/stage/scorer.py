@@ -198,6 +198,15 @@ def score_samples(
     `group` numbers the samples that are tries at one prompt (all are, when left out). `step` of `steps` is where the run
     stands, `metrics` the means of the step before: both for rewards with schedules. What is random follows `seed` and `step`.
 
+    Args:
+        reward: the reward.
+        samples: their fields by name.
+        group: number of each sample's group; one group by default.
+        step: the run's step, for schedules.
+        steps: length of the run, for schedules.
+        metrics: means of the step before, for schedules.
+        seed: of everything random.
+
     >>> import guerdon as gd
     >>> formula = gd.exact() + gd.length(3).weight(0.5)
     >>> scored = gd.score_samples(formula, [{"completion": "4", "answer": "4"}, {"completion": "5", "answer": "4"}])

@@ -115,6 +115,10 @@ class given_labels(FieldColumns):
 
     Steps are distinguished by the lines that they take. A track with another text than its task's solution has no labels.
 
+    Args:
+        gives_to: column of the labels.
+        role: whose tracks are labelled.
+
     >>> import guerdon as gd
     >>> gd.rewards.given_labels().gives
     ('labels',)
@@ -167,6 +171,10 @@ class line_ends(FieldColumns):
     A line ends where text follows it, so blank lines and the end of an answer belong to the line before. Lines are those of the
     text as the model that acted spells it; of a model without text there are none to be had, and the run says so. In a tree a
     step has the number that the last of its tracks gives it; they agree, for they spell the same beginning.
+
+    Args:
+        role: whose tracks are numbered.
+        gives_to: column of the numbers.
 
     >>> import guerdon as gd
     >>> gd.rewards.line_ends().gives

@@ -51,6 +51,11 @@ class keeps_to(Around):
     what is too short is paid less, as what is too long is. Without `ramp` it is the paper's band instead (section 4.5), 1
     for all up to $B$, in which the shortest answers are the easiest to earn.
 
+    Args:
+        budget: the budget, a number or a schedule.
+        ramp: pay less below the budget too.
+        reward: what is compared with the budget.
+
     >>> import guerdon as gd
     >>> said = [{"completion": "a " * n} for n in (1, 4, 6, 9)]
     >>> gd.score_samples(gd.rewards.keeps_to(4.0, reward=gd.rewards.used("words")), said).whole
@@ -125,6 +130,9 @@ class within_budget(Leaf):
 class promise(Leaf):
     """What a right answer within the ask's budget is worth, whatever was said: the mark that a group under one budget is held
     against (HBPO's `below_promise`). Not applicable to an ask without one.
+
+    Args:
+        worth: the `within_budget` that sets the value.
 
     >>> import guerdon as gd
     >>> round(gd.rewards.promise(gd.rewards.within_budget(9))(budget=6), 6)  # 4 cos(60 degrees)

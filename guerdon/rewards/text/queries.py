@@ -32,6 +32,9 @@ class sql_answer(Leaf):
     order counts come from the task's meta, as `gd.tasks.text_to_sql` has them. Queries run in the sandbox: one that never ends,
     attaches a file or answers with millions of rows is wrong, and the detail says why.
 
+    Args:
+        parts: value of a wrong query whose parts are all right.
+
     >>> import asyncio
     >>> import guerdon as gd
     >>> made = "CREATE TABLE t (a, b); INSERT INTO t VALUES (1, 2), (3, 4);"
@@ -60,6 +63,9 @@ class sql_links(Leaf):
     `measure="recall"` is $|A \cap B| / |B|$, what the authors' training script computes: it costs nothing to name too much.
     Names are read without aliases, in lower case; the right query is the task's `query` in its meta.
 
+    Args:
+        measure: "jaccard" or "recall".
+
     >>> import guerdon as gd
     >>> right = "SELECT name FROM airports WHERE gates > 3"
     >>> gd.rewards.sql_links()("SELECT name FROM airports WHERE country = 'Peru'", right)  # 2 names of 4
@@ -81,6 +87,9 @@ class sql_ngrams(Leaf):
     r"""Jaccard's $|A \cap B| / |A \cup B|$ of the sets of `n` tokens in a row, of the query in a completion and of the right
     one (Reasoning-SQL, Pourreza et al. 2025, arXiv:2503.23157, which takes two). Tokens are names, words, signs and values;
     all but texts are the same in any case. A query too short for any has 0.
+
+    Args:
+        n: tokens in a row.
 
     >>> import guerdon as gd
     >>> gd.rewards.sql_ngrams()("select name from flights", "SELECT name FROM airports")  # 2 pairs of 4
@@ -122,6 +131,9 @@ class sql_runs(Leaf):
     """1 if the query in a completion runs on the task's first database without an error, whatever it answers; else 0. It
     runs in the sandbox, and a sandbox that fails is *failed*. Given the `source` that a problem came from, `text_to_sql` or a
     mixture of its levels, it runs as that runs queries (`checker="plain"`).
+
+    Args:
+        source: where the problem comes from; with it queries run as that runs them.
 
     >>> import guerdon as gd
     >>> made = "CREATE TABLE t (a); INSERT INTO t VALUES (1);"

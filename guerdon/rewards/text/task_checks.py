@@ -74,6 +74,10 @@ class true_lines(Leaf):
     It says whether lines are true and not whether they lead anywhere: a true line said twice is paid twice (`exams.farmed`
     measures that, `delta` and `shortfall` fix it). One without text does not apply.
 
+    Args:
+        task: the source with the step checker.
+        wrong: value from the first wrong line on.
+
     >>> import guerdon as gd
     >>> family = gd.tasks.load("equation:2")
     >>> sample = {"task": family.get("train", 0), "completion": "9x=36\nx=5\n= 5"}  # 9x+12=48
@@ -106,6 +110,9 @@ class episode_fact(Leaf):
     """The number or the bool that an episode's `info` has under `fact`; of a list a number a turn, and they add up. A text
     counts 1 unless it is empty: of the kinds of moves that `gd.envs.repairs` notes, those that it understood. An episode
     without the fact is *not applicable*.
+
+    Args:
+        fact: key in the episode's `info`.
 
     >>> import guerdon as gd
     >>> noted = {"submitted": True, "edits": 2, "moves": ["run", "", "submit"]}

@@ -46,6 +46,9 @@ class functions:
     `checker` is where programs run: "sandbox", or "plain", which evaluates what it knows without running it and sends the
     rest to the sandbox.
 
+    Args:
+        checker: where programs run.
+
     >>> import guerdon as gd
     >>> family = gd.tasks.functions(level=2)
     >>> problem = family.get("train", 2)

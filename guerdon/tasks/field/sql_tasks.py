@@ -44,6 +44,9 @@ class text_to_sql:
     asked for. The query is the last fenced block of a completion, else all of it, and runs in the sandbox; with
     `checker="plain"` plain questions are answered in this process, some hundred times as fast, and only others go there.
 
+    Args:
+        checker: where queries run.
+
     >>> import guerdon as gd
     >>> family = gd.tasks.text_to_sql(level=1)
     >>> problem = family.get("train", 0)
