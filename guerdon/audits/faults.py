@@ -1,4 +1,4 @@
-"""Faults of a reward, from its scores of completions whose truth is known, of a model's own tries too.
+"""Faults of a reward, from its scores of completions with known labels, a model's own tries included.
 
 *Severe*: a policy that maximises the reward need not solve the task, right answers are not paid, or the reward is unreliable.
 *Warning*: worth knowing. Wrong answers that are all paid the same are neither: a reward may be 0 or 1.
@@ -20,7 +20,7 @@ from guerdon.core.column import Reason
 from guerdon.core.task import truth_of
 from guerdon.rewards.formula.reward import Reward
 
-SEVERAL, SHARE = 3, 0.1  # so many of a kind, or such a share of it, is no accident
+SEVERAL, SHARE = 3, 0.1  # so many of a kind, or such a share of it, are not chance
 SLOW = 1.0  # seconds of a call
 FORGIVEN = ("close", "code equal to all", "look-alike", "extra keys")  # level with gold may be meant there
 ODD = ("not a number", "code that cheats", "code equal to all", *PROBES)  # what breaks on these alone seldom meets them

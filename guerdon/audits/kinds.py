@@ -170,7 +170,7 @@ class Finding:
         severity: "severe" (do not train on this reward) or "warning".
         says: the fault in one line.
         count, of: how many of how many completions, problems or pairs show it.
-        note: an example that is no completion.
+        note: an example that is not a completion.
         kinds: the kinds of completions it is about, the worst first.
         name: its cause in a few words.
         fix: what to do about it.

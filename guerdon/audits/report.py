@@ -75,7 +75,7 @@ class AuditReport:
         return dataclasses.replace(self, **changes)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data; what is no number is None, for JSON has no NaN."""
+        """Plain data; NaN is None, for JSON has no NaN."""
         told: dict[str, Any] = _plain({**dataclasses.asdict(self), "ok": self.ok, "format": FORMAT})
         return told
 

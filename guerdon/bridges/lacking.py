@@ -1,7 +1,7 @@
 """Fields that rewards need and samples of other libraries do not have: token ids are filled in, others are refused.
 
 A reward that needs a field it is not given would not apply, sample after sample, without a word: that is an error of one line.
-One that has all it needs and answers None does not apply for its own reasons, which is no error.
+One that has all it needs and answers None does not apply for its own reasons, which is not an error.
 In between is one that could do without a field, was not given it and never applied: it gets a warning.
 Left out: scores that broke (`gaps.py`).
 """
@@ -25,7 +25,7 @@ ACTIONS = "actions"
 
 
 def filled(formula: Reward, samples: Sequence[Fields], tokenizer: Any, mend: str) -> Sequence[Fields]:
-    """Samples as the formula needs them: where anybody asks for token ids, those without get them by `tokenizer`, if any.
+    """Samples as the formula needs them: where token ids are needed, samples without get them by `tokenizer`, if any.
 
     What is needed and missing is refused; `mend` is the fix: how a user of this library names a tokenizer.
     """

@@ -1,4 +1,4 @@
-"""OpenRLHF's remote reward: what comes in its request, and what its client reads from the answer. Held against 0.11.2.
+"""OpenRLHF's remote reward: what comes in its request, and what its client reads from the answer. Tested with 0.11.2.
 
 The request has lists `query` (prompt and completion as one text, special tokens and all), `prompts` and `labels`; the
 answer has lists `rewards`, `scores` and, for the log, `extra_logs`. The client sends one sample at a time, so a reward that

@@ -51,7 +51,7 @@ class remote(Leaf):
 
     The token is read from the environment variable `token_env`. A request has `timeout` seconds for everything: to connect, be
     sent, be answered to the last byte, and be sent again to a server that is busy or whose connection was lost, after pauses
-    that grow; then its samples *timed out*. A server that stays away, or answers with what is no scores: *failed*. A
+    that grow; then its samples *timed out*. A server that stays away, or answers with something other than scores: *failed*. A
     request that it refuses is a mistake that stops the run.
 
     Args:

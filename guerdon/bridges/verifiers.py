@@ -1,6 +1,6 @@
 """Guerdon rewards in `verifiers`, and one of its rubrics as a Guerdon reward. Needs no verifiers to be imported.
 
-Rubrics are held against verifiers 0.3.1, the last version that has them; tasks, which take their place, against 0.4.0.
+Rubrics are tested with verifiers 0.3.1, the last version that has them; tasks, which replace them, with 0.4.0.
 A Rubric turns whatever a function raises into the reward 0. So nothing is raised into one: a sample without a score gets
 NaN, which no one takes for a reward, unless another number is chosen. And in the other direction a Rubric's functions are
 watched, and what one of them raises makes the sample *failed*. A task records what is raised as an error, and no reward.

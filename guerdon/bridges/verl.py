@@ -1,4 +1,4 @@
-"""A Guerdon reward as verl's custom reward function. Held against verl 0.9.1; needs no verl to be imported.
+"""A Guerdon reward as verl's custom reward function. Tested with verl 0.9.1; importing it does not need verl.
 
 verl loads a function by a file's path and a name, calls it for one sample at a time, and takes a number or a dict whose
 `score` is one; the dict's other entries go to its log and must be the same for every sample. So `write_verl` writes such a

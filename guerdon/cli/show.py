@@ -198,7 +198,7 @@ def _plain(value: Any) -> Any:
 
 
 def _try_build(request: RunRequest, typed: Container[str] = ()) -> tuple[Recipe | Study | None, str]:
-    """The recipe with our stand-ins, or why they do not fit it: that is no mistake of the user's."""
+    """The recipe with our stand-ins, or why they do not fit it: that is not the user's error."""
     from guerdon.loop.build import build
 
     try:

@@ -30,7 +30,7 @@ def shown(text: str) -> str:
 
 
 class Lasting:
-    """A stream that takes what is written whether or not anybody reads it. `lost` says why what was written is not all there,
+    """A stream that accepts all output, whether or not it is read. `lost` says why what was written is not all there,
     unless it is for want of a reader."""
 
     def __init__(self, under: TextIO, told: Escaped | None = None) -> None:
@@ -74,7 +74,8 @@ class Lasting:
 
 
 class Escaped:
-    """What `print` writes to: text without effect. Says that it is no terminal, for libraries that ask before they colour."""
+    """What `print` writes to: text without effect. Reports that it is not a terminal, for libraries that ask before they
+    colour."""
 
     def __init__(self, under: Lasting | FileProxy) -> None:
         self.under = under

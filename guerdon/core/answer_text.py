@@ -190,7 +190,7 @@ def find_json(text: str) -> Any:
 
 
 def whole_json(text: str) -> Any:
-    """The value a text is, or NOTHING. NaN and infinities, which Python's reader takes, are no JSON."""
+    """The value a text is, or NOTHING. NaN and infinities, which Python's parser accepts, are not JSON."""
     try:
         return DECODER.decode(text)
     except (ValueError, RecursionError):

@@ -1,6 +1,6 @@
 """What a run may spend.
 
-Methods are held against each other at equal budgets, not at equal numbers of steps.
+Methods are compared at equal budgets, not at equal numbers of steps.
 """
 
 from __future__ import annotations

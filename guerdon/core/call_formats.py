@@ -44,8 +44,8 @@ class ToolTurn:
 
 
 class CallFormat(abc.ABC):
-    """How tools are called in text. Whatever a model writes can be read: what is no call is words, what is half a call has a
-    `fault` that says what is wrong with it."""
+    """How tools are called in text. Whatever a model writes can be read: what is not a call is text, an incomplete call has
+    a `fault` that says what is wrong with it."""
 
     name: ClassVar[str]
 

@@ -74,7 +74,7 @@ class Segment:
     reward: float | None = None  # what the environment paid for it as a whole, if it did ...
     end: End = End.DONE
     rewards: npt.NDArray[np.float32] | None = None  # [T] ... and for each of its actions, if it did
-    made: Any = None  # what the actions amount to where that is no text: a picture, a state
+    made: Any = None  # what the actions produce where that is not text: a picture, a state
     goes_on: bool = (
         False  # whether it continues its parent's turn: its view was put in raw, and nothing was closed or opened
     )
@@ -111,7 +111,7 @@ class Segment:
         for f in dataclasses.fields(self):
             a, b = getattr(self, f.name), getattr(other, f.name)
             if isinstance(a, np.ndarray) and isinstance(b, np.ndarray) and a.size == b.size == 0:
-                continue  # no actions are no actions, of whichever kind
+                continue  # empty actions are equal, whatever their type
             if not equal(a, b) and not (f.name == "reward" and a != a and b != b):
                 return False
         return True

@@ -160,7 +160,7 @@ class Learn(FieldColumns):
             for share in self._shares(rows, play, epoch):
                 try:
                     metrics = self.update(share, play)
-                except NonFinite as error:  # a share of steps is no batch that can be stored: the rows it is from are
+                except NonFinite as error:  # a share of steps cannot be stored as a batch: the rows it is from can
                     raise NonFinite(str(error), rows if self.mix == "step" else error.batch) from error
                 for name, value in metrics.items():
                     totals[name] += value
@@ -298,7 +298,7 @@ def _speechless(batch: Batch, missing: Tensor) -> Tensor:
     """[K] tracks none of whose own steps ([S] mask) has a value: they have nothing to say, not even about the trunk.
 
     A trunk's value is of those of its tracks that have one, so a track's value is that of the segments it does not share;
-    of all its steps, if those have none. Steps that were muted before are not held against it.
+    of all its steps, if those have none. Steps that were muted before do not count for it.
     """
 
     def some(steps: Tensor) -> Tensor:

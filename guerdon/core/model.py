@@ -48,7 +48,7 @@ class Reply:
     logp: npt.NDArray[np.float32]
     text: str
     end: End = End.DONE
-    made: Any = None  # what the actions amount to where that is no text: a picture, a state
+    made: Any = None  # what the actions produce where that is not text: a picture, a state
 
 
 @dataclass

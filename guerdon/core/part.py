@@ -43,7 +43,7 @@ def knob(
 ) -> Any:
     """A field that is part of the run's identity, with the values it may take. A float knob also takes a schedule.
 
-    A path is `hashed=False`: where a file lies is no part of what a run computes; the part's `identity` hashes its content.
+    A path is `hashed=False`: the place of a file is not part of what a run computes; the part's `identity` hashes its content.
     With `as_hash` the value stands in the hash as a hash of its own, such as a task of a reward.
     A knob that joins a part which is in use says `absent`, the value that means what the part did without it: at that value
     it is not in the hash, so what was run before keeps its own. A renamed knob says what it `was` called: the hash keeps that

@@ -102,7 +102,7 @@ class Task:
 class TaskSource(Protocol):
     """A stream of problems per split, addressed by index: the same index gives the same problem, always.
 
-    One of several kinds of problems also has `kinds()`: a source for each kind by its name. One whose answers are no text has
+    One of several kinds of problems also has `kinds()`: a source for each kind by its name. One whose answers are not text has
     `check_track(task, track)`, asked in place of `check`: `track` has by name what a reward is given (`made`, `actions`, ...).
 
     One whose checks wait for something outside of this process also has `async check_later(task, completion)`, or

@@ -94,7 +94,7 @@ def standing(
     if not std:
         return gap
     scale = spread.to(kind)
-    scale = scale + eps if eps else scale.masked_fill(scale == 0, 1.0)  # 0 over 0 is no signal, not a NaN
+    scale = scale + eps if eps else scale.masked_fill(scale == 0, 1.0)  # 0 over 0 is 0, not a NaN
     return gap.div_(scale.index_select(0, rows.group))
 
 

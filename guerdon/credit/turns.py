@@ -68,7 +68,7 @@ class turn_baseline(FieldColumns):
         """For each row, the mean over the other tries of what they still had to come then; its own value if it is alone."""
         group_K, groups = batch.group("task")
         hole = torch.isnan(value)
-        if self.per == "turn":  # a turn without actions has no return and is no hole
+        if self.per == "turn":  # a turn without actions has no return and is not missing
             hole = hole & (batch.length > 0)[batch.path_seg]
         acted_K = gather_up((~torch.isnan(value)).double(), track, batch.K) > 0
         whole_K = acted_K & (gather_up(hole.double(), track, batch.K) == 0)

@@ -96,7 +96,7 @@ class predicted:
         )
 
     def observe(self, batch: Batch, play: Play) -> None:
-        """Hold the forecasts against what came of them."""
+        """Compare the forecasts with the outcomes."""
         asks, rate = ask_rates(batch, self.column)
         pairs = [
             (ask.note["forecast"], r) for ask, r in zip(asks, rate.tolist(), strict=True) if "forecast" in ask.note

@@ -27,7 +27,7 @@ from guerdon.data.lines import BLANK, decoded, first_twice, opened, read_line, s
 
 DELIMITERS = ",;\t"
 BLOCK = 1 << 18  # bytes that are read at a time by who goes through all rows
-UNREAD = "surrogateescape"  # bytes that are no text go through the reader of CSV, for their row to be refused by
+UNREAD = "surrogateescape"  # bytes that are not text pass the reader of CSV, so that the refusal names their row
 
 
 class TextRecords(Records):

@@ -2,8 +2,8 @@
 
 A prompt is encoded once for all tries at it, tokens come as one matrix, texts are spelled together.
 What is played is what the environment's own `play` would have made, to the last bit; what it does not fit is played
-there: a try that starts in the middle of another, a seat whose model is no language model of ours, several models in one seat.
-Listeners receive tries as they end; without listeners episodes are built on first access.
+there: a try that starts in the middle of another, a seat whose model is not one of our language models, several models in one
+seat. Listeners receive tries as they end; without listeners episodes are built on first access.
 """
 
 from __future__ import annotations

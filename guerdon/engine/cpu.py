@@ -313,7 +313,7 @@ class Reading:
         column = expand(torch.arange(len(where)), torch.zeros_like(count), count)
         self.row = torch.repeat_interleave(row, count)  # where in the cache ...
         self.column = torch.repeat_interleave(past, count) + column
-        self.source = torch.repeat_interleave(start, count) + column  # ... stands which of the tokens read
+        self.source = torch.repeat_interleave(start, count) + column  # ... stands which of the tokens processed
 
     def rotations(self, net: Rotating) -> Mapping[Rope, Rotation]:
         return self.runs.rotations(net)

@@ -48,7 +48,7 @@ class CudaDecoding:
         self.pages = Pages(PAGE)
         self.keys = torch.zeros(c.layers, 0, c.kv_heads, c.head_dim, dtype=net.dtype, device=net.device)
         self.values = self.keys.clone()
-        self.length = np.zeros(0, np.int64)  # [B] tokens read
+        self.length = np.zeros(0, np.int64)  # [B] processed tokens
         self.asked: list[_Asked] = []  # [B]
         self.moved = True  # rows came, went or changed places since their positions were copied to the device
         with torch.no_grad():

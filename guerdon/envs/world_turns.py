@@ -5,7 +5,7 @@ a turn that ran out of tokens, the most turns, a context without room for the ne
 `info["cut"]` says which; a world that raises ends it FAILED (the player does that, with the error). What came of it stands in
 `info`: `goal`, 0 to 1, is what its task is checked by (`PlayedOut`).
 
-Leaves out: environments that are no dialogue of one role with a world (`play` is straight-line code over seats: write it).
+Leaves out: environments other than a dialogue of one role with a world (`play` is straight-line code over seats: write it).
 """
 
 from __future__ import annotations

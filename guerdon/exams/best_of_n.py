@@ -2,7 +2,7 @@
 
 A metric and not an environment: to choose inside an episode an environment would have to have rewards and the models
 they read, which it is not given; and all it would hand on is the chosen try,
-while pass@1 and pass@N of the very same tries (`accuracy` in the same exam) are what the choice must be held against.
+while pass@1 and pass@N of the very same tries (`accuracy` in the same exam) are what the choice must be compared with.
 Leaves out: search that branches.
 """
 

@@ -1,4 +1,4 @@
-"""How good scorers are: reward models on pairs, process reward models on lines, anybody's confidence, implicit preferences.
+"""How good scorers are: reward models on pairs, process reward models on lines, any confidence, implicit preferences.
 
 Leaves out: the value of a scorer to a policy (`best_of_n.py`).
 """

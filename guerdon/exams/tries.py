@@ -23,7 +23,7 @@ Asked = list[list[int]]  # of one problem: for each time that it was asked the t
 
 def checked(sitting: Sitting) -> list[Asked]:
     """Every problem that has a checked try. One that comes twice counts once, with all its tries: intervals are over different
-    problems. A sitting without any is no result, and the run stops with the first reason there is."""
+    problems. An evaluation without any is not a result, and the run stops with the first reason."""
     batch, column = sitting.batch, sitting.batch.cols[TRUTH]
     by_problem: dict[int, dict[int, list[int]]] = defaultdict(lambda: defaultdict(list))
     problem, ask = batch.task[batch.leaf].tolist(), batch.ask[batch.leaf].tolist()

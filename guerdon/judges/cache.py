@@ -1,7 +1,7 @@
 """The cache of judges' answers: an SQLite file that several processes may use at once.
 
 A key is the hash of who is asked (address and model, or the weights), how, and what.
-Secrets are no part of it, and an answer that failed is never kept.
+Secrets are not part of it, and a failed answer is never kept.
 Left out: forgetting. Delete the file.
 """
 

@@ -2,7 +2,7 @@
 
 Many questions are asked at once, tried again (`network/retrying.py`), paid for and counted.
 The key is read from the environment for each round of questions and goes into the request alone.
-It is no field, in no cache, event or message, and is struck out of whatever a server says back.
+It is not a field, appears in no cache, event or message, and is removed from what a server sends back.
 Left out: streaming, tools, images.
 """
 

@@ -158,7 +158,7 @@ class _Checked:
         return count
 
     def hold_cut(self, asks: Sequence[Ask]) -> None:
-        """An answer that ran out of tokens is no answer."""
+        """An answer that ran out of tokens is not an answer."""
         cut = self._play(asks[:4], self.env, dict.fromkeys(self.env.roles, lambda *_: "x" * 64), most=1)
         for e in cut:
             if e.failed:

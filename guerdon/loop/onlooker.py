@@ -34,7 +34,7 @@ def looked_at() -> TextIO | None:
 
 
 def watched(progress: bool | None) -> tuple[Listener, ...]:
-    """What listens to a run for who looks on. `progress`: whether to show it; None decides by whether anybody looks on.
+    """The listener of a run for its display. `progress`: whether to show it; None decides by whether there is a display.
     Elsewhere, if asked for, a line now and then goes to standard error."""
     stream = looked_at()
     if progress is False or (stream is None and not progress):

@@ -94,7 +94,7 @@ class WhatRan:
         self.keep()
 
     def paced(self, event: Event) -> None:
-        """A listener of a run: has a look at some of its steps, where looking costs, and at all that is no step."""
+        """A listener of a run: traces some of its steps, where tracing costs time, and everything that is not a step."""
         if isinstance(event, Saved):
             self.keep()
         if sys.version_info < (3, 12) and isinstance(event, StepDone | Evaluated | Ended):

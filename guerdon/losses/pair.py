@@ -43,7 +43,7 @@ class dpo(Term):
     takes every label $\ell$ for $\ell(1-\epsilon) + (1-\ell)\epsilon$: conservative DPO.
 
     Assumes Bradley-Terry preferences (logistic) and pairs that cover what the policy may say; off-policy pairs are
-    learned from as they are, which biases it towards what they cover. Given steps are no merit of the actor's and do not
+    learned from as they are, which biases it towards what they cover. Given steps are not the actor's and do not
     count.
 
     Notes `margin`, the mean of $\beta(h^+-h^-)$; `accuracy`, how often it has the pair's sign; `better_gain` and

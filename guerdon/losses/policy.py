@@ -208,7 +208,7 @@ class reweighted(PolicyLoss):
     itself: `high=4` here. Either may be the name of a column, as `clipped` has it.
 
     Assumes what `clipped` assumes, and is unbiased where it is: at the first update. After it, biased, though less
-    than `clipped`: a step's own ratio does not correct for the steps before it, and a bounded weight is no importance
+    than `clipped`: a step's own ratio does not correct for the steps before it, and a bounded weight is not an importance
     weight. The loss's value means nothing, its gradient does. With `low=0, high=0` it is REINFORCE on stale samples,
     uncorrected.
 

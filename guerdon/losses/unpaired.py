@@ -91,7 +91,7 @@ class mismatched_kl(FieldColumns):
     Answers are moved along by as many tracks as the largest group has, so that no prompt gets an answer of its own
     task while there are enough tasks. Both models process every answer a second time. Of tracks of several segments the
     first is taken. Assumes a batch of several tasks. Biased upwards by the maximum with 0 and, as the paper says, not
-    the KL at all, for answers to other prompts are no samples of the policy; it is cheap, and it distinguishes a policy
+    the KL at all, for answers to other prompts are not samples of the policy; it is cheap, and it distinguishes a policy
     that has drifted from one that has not.
 
     Args:

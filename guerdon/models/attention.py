@@ -80,7 +80,7 @@ class Memory(Protocol):
 class Pick:
     """x[index], for many x: its gradient on a GPU is added up in a fixed order, which is worked out once.
 
-    `own` are the places that are no padding, where there is padding: it picks any row, and nothing comes back from it. (All
+    `own` are the places without padding, where there is padding: it picks any row, and nothing comes back from it. (All
     of it picks one row, whose sum would be as long as all padding together.)
     """
 

@@ -1,6 +1,6 @@
 """Models by the id they have on the Hugging Face hub: ORG/NAME.
 
-One that was downloaded before is taken from the hub's cache, without asking anybody; one that was not is fetched into it.
+One that was downloaded before is taken from the hub's cache, offline; one that was not is fetched into it.
 Where the hub can not be reached, a line says how to bring the model here, and nothing waits for long.
 Leaves out: what is in a model's folder (`huggingface.py`).
 """

@@ -169,7 +169,7 @@ def _load_folder(folder: Path, settings: dict[str, Any]) -> Model:
 
 
 def _places(folder: Path, config: dict[str, Any], settings: dict[str, Any]) -> dict[str, str]:
-    """Where the parts of a saved model lie: in its own folder, for what lies elsewhere is no part of it. But the weights below
+    """Where the parts of a saved model lie: in its own folder, for what lies elsewhere is not part of it. But the weights below
     an adapter may, for their hash is here."""
     places = {k: v for k in PLACES if k not in settings and (v := config["knobs"].get(k))}
     for name, place in places.items():

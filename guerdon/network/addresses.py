@@ -15,7 +15,7 @@ LINE = 200  # characters of what a server says about itself
 
 
 def check_address(where: str, url: str, example: str, key_knob: str) -> None:
-    """Refuse what is no http address, or holds a password or a key; `where` and `key_knob` are the knobs to fix."""
+    """Refuse what is not an http address, or contains a password or a key; `where` and `key_knob` are the knobs to fix."""
     try:
         parts = urlsplit(url)
         is_address = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0

@@ -37,7 +37,7 @@ class LostConnection(Exception):
 
 
 class BadResponse(Exception):
-    """What came is no answer, or too much of one: in one line."""
+    """The reply is not an answer, or too long: in one line."""
 
 
 class Response(NamedTuple):
@@ -212,7 +212,7 @@ class _Body(httpx.AsyncByteStream):
 
 @contextlib.contextmanager
 def _told(allowance: _Allowance) -> Iterator[None]:
-    """What goes wrong on the way, as one of two: the connection was lost, or what came is no answer."""
+    """What goes wrong on the way, as one of two: the connection was lost, or the reply is not an answer."""
     try:
         yield
     except httpcore.RemoteProtocolError as error:

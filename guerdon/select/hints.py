@@ -97,8 +97,8 @@ class hint:
 
 
 def begun(ask: Ask, text: str, play: Play, role: str = "policy", share: float = 1.0) -> Prefix:
-    """A start with the first `share` of a text as if the role had said it; what it would do to end its turn is no part of
-    that."""
+    """A start with the first `share` of a text as if the role had said it; what it would do to end its turn is not part
+    of that."""
     seats = ask.seated(play.seats)
     if role not in seats:
         raise unknown("role for a hint", role, seats)

@@ -3,8 +3,7 @@
 Every line ends with its number in the file and a checksum of all that stands before it. By these, a line is one of three:
 
 - *torn*: the last line, where it has no line end and does not match its checksum. A killed process or a full disk left it. It
-is
-  no damage: readers pass it over, and the next writer cuts it off.
+is not damage: readers skip it, and the next writer cuts it off.
 - *damaged*: any other line that does not match its checksum, and every number that is missing or comes twice.
 - *old*: lines that guerdon wrote before it had checksums. They stand before all others; a broken one is passed over as torn.
 """

@@ -2,7 +2,7 @@
 
 A new run claims its folder before it writes: the folder is made and locked, then gets its run.json.
 Of two processes that start at the same moment, one gets the folder; the other takes the next name, or is refused.
-A claim that a kill cut short leaves an empty folder, which is no run and can be claimed again.
+A claim that a kill cut short leaves an empty folder, which is not a run and can be claimed again.
 """
 
 from __future__ import annotations

@@ -127,7 +127,7 @@ def exam_headline(evaluations: Sequence[Mapping[str, Any]]) -> Headline | None:
 
 def headline_key(result: Mapping[str, Any]) -> str:
     """Which number of an evaluation is its headline: of the first exam the measure that is known by name, else the first with
-    an interval, else the first that is no count; empty where there is none."""
+    an interval, else the first that is not a count; empty where there is none."""
     names = [k for k, v in result.items() if finite(v) is not None and not k.endswith(ENDS)]
     names = [k for k in names if _split(k)[1] not in COUNTS]
     if not names:
@@ -179,7 +179,7 @@ def _split(key: str) -> tuple[str, str]:
 
 
 def finite(value: Any) -> float | None:
-    """A number as it is; None for what is no number, or none that can be drawn."""
+    """A number as it is; None for what is not a number, or cannot be drawn."""
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     return value if is_number and abs(value) <= sys.float_info.max else None
 
@@ -189,5 +189,5 @@ def percent(share: float) -> str:
 
 
 def plain(number: float) -> str:
-    """A number that is no share."""
+    """A number that is not a share."""
     return f"{number:.3f}" if isinstance(number, float) else str(number)

@@ -27,7 +27,7 @@ from guerdon.store.whole_files import write_json
 
 HOUSE = Path(__file__).resolve().parent.parent
 NAME = HOUSE.name
-# what only looks on, writes down and shows
+# what only observes, records and shows
 OBSERVERS = (
     "store",
     "watch",

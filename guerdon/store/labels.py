@@ -145,7 +145,7 @@ def _parsed(line: bytes) -> Row | None:
 def _book(content: bytes) -> LabelBook:
     *lines, tail = content.split(b"\n")
     rows = [_parsed(line) for line in lines if line.strip()]
-    last = _parsed(tail)  # a torn one is no damage
+    last = _parsed(tail)  # a torn one is not damage
     return _standing([row for row in (*rows, last) if row is not None], rows.count(None))
 
 

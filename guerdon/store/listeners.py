@@ -25,14 +25,14 @@ class Listeners:
         self.listeners = [*listeners]
 
     def tell(self, event: Event) -> Iterator[str]:
-        """Pass an event to all; returns a line for each listener that fails on it. A `UserError` is no accident: it wants the
+        """Pass an event to all; returns a line for each listener that fails on it. A `UserError` is deliberate: it wants the
         run to end."""
         for listener in [*self.listeners]:
             try:
                 listener(event)
             except UserError:
                 raise
-            except Exception as error:  # noqa: BLE001 - a listener is anybody's code
+            except Exception as error:  # noqa: BLE001 - a listener may be any code
                 self.listeners.remove(listener)
                 yield f"{_name(listener)} hears no more of this run: {type(error).__name__}: {error}"
 

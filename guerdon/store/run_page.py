@@ -33,7 +33,7 @@ def as_html(run: Run) -> str:
 
 
 def resume_call(run: Run) -> str:
-    """How a run is gone on with in Python."""
+    """How a run is resumed in Python."""
     return f"gd.train({'' if run.config['plain'] else 'recipe, '}resume={run.folder.named!r})"
 
 

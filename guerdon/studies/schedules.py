@@ -1,4 +1,4 @@
-"""Schedules of single papers; those that everybody takes are in `core/schedule.py`. Any float knob takes one."""
+"""Schedules of single papers; general ones are in `core/schedule.py`. Any float knob takes one."""
 
 from __future__ import annotations
 

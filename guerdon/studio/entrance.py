@@ -72,7 +72,7 @@ class Gate:
                     headers[name] = rule
                 headers.setdefault("cache-control", "no-store")
                 if has_body and not body.whole:
-                    headers["connection"] = "close"  # what may still come is no request
+                    headers["connection"] = "close"  # what may still come is not a request
             await send(message)
 
         refused = self._answer(scope, asked)

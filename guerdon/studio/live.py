@@ -23,7 +23,7 @@ Marks = dict[str, object]
 
 
 class ChangeWatch:
-    """Watches a library for everybody who listens; and what `also` gives marks of, by ids of its own."""
+    """Watches a library for all listeners; and what `also` gives marks of, by ids of its own."""
 
     def __init__(self, library: Library, also: Callable[[], Mapping[str, object]] = dict) -> None:
         self.library, self.also = library, also

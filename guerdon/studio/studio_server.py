@@ -32,7 +32,7 @@ class StudioLimits:
 
 
 def serve(app: FastAPI, bound: socket.socket) -> None:
-    """Serve until SIGINT, SIGTERM or SIGHUP; a second one does not wait for anybody."""
+    """Serve until SIGINT, SIGTERM or SIGHUP; a second one does not wait."""
     limits = StudioLimits()
     table = ConnectionTable(dataclasses.replace(limits, connections=places_for(limits.connections)), Counter())
     config = uvicorn.Config(

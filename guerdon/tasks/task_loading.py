@@ -53,7 +53,7 @@ NAMES = {  # family: the module that defines it
     "spiel": "guerdon.envs.games.spiel_games",
     "arena": "guerdon.envs.games.arena_games",
 }
-BY_NAME = {  # family: what follows the colon, where that is no level
+BY_NAME = {  # family: what follows the colon, where that is not a level
     "gym": "dataset",
     "arena": "game",
     "spiel": "game",

@@ -98,8 +98,8 @@ def flat_groups_of(batch: Batch, name: str) -> tuple[Tensor, int]:
 
 
 def repeated_share(batch: Batch) -> Tensor:
-    r"""[K] of each try $1 - \frac{|\text{different 4-grams}|}{|\text{4-grams}|}$; NaN for short ones, and where actions are no
-    tokens or choices."""
+    r"""[K] of each try $1 - \frac{|\text{different 4-grams}|}{|\text{4-grams}|}$; NaN for short ones, and where actions are
+    neither tokens nor choices."""
     share = torch.full((batch.K,), float("nan"), dtype=torch.double)
     mixed, track = _mixed_actions(batch)
     if len(mixed) < N:

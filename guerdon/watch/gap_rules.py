@@ -96,9 +96,9 @@ class proxy_gap:
     r"""The reward rises while the truth falls, or stays.
 
     Windows of 12, 16, 24, 32, ... up to `longest` steps that end now are each cut in the middle; the change from the first half
-    to the second is held against the spread of the steps' means (Student's t), and so is that from the first six steps of the
-    run to the last six. A truth that is gone after an update or two is low in all of these: the first two steps are held
-    against the last six by the spread of tries, as if those at a problem were one. With $\Delta_R, \Delta_T$ the changes of
+    to the second is compared with the spread of the steps' means (Student's t), as is that from the first six steps of the
+    run to the last six. A truth that is gone after an update or two is low in all of these: the first two steps are compared
+    with the last six by the spread of tries, as if those at a problem were one. With $\Delta_R, \Delta_T$ the changes of
     reward and truth, and $\sigma_R, \sigma_T$ the mean spread of single tries there, in some window, or since the start
 
     - *falls* (bad): $p(\Delta_R > 0)$ and $p(\Delta_T < 0)$ are each below $\alpha_{both}/m$, $\Delta_R \ge rise\,\sigma_R$ and

@@ -16,7 +16,7 @@ from guerdon.store.headline import DRAWS, WORTH, finite
 LONGEST = 512  # steps that are kept
 FIRST = 32  # values of each number that are kept from where it begins
 PROBLEMS = "problems"  # how many were asked in a step
-TRUTH = "truth"  # the column of what the run is held against and never trained on
+TRUTH = "truth"  # the column of the truth, which is never trained on
 
 
 @dataclass

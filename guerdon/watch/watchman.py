@@ -81,7 +81,7 @@ def _alarm(step: int, rule: Rule, finding: RuleAlarm, scene: Scene | None) -> Al
 
 
 def check_rules(rules: Any) -> None:
-    """Refuse what is no list of rules."""
+    """Refuse what is not a list of rules."""
     for rule in rules if isinstance(rules, list | tuple) else [rules]:
         if not is_part(rule) or label(rule) not in RULES:
             raise UserError(f"watch is True, False or rules of guerdon.watch ({', '.join(RULES)}), not {rule!r}")

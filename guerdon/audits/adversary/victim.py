@@ -1,7 +1,7 @@
 """The reward under attack: asked through the same door as `check_reward`, within a number of calls, and remembered.
 
 A completion's gain lies on a scale of its problem: 0 is the usual reward of wrong answers, 1 that of the best paid right
-one. A score that failed is no number: such a completion gains nothing and is counted by its reason.
+one. A failed score is not a number: such a completion gains nothing and is counted by its reason.
 """
 
 from __future__ import annotations

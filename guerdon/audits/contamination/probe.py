@@ -6,7 +6,7 @@ sampled through `play` and read through `probe`, with nothing billed to a run. F
 generate_full_data.py:194-224 of github.com/yongding-tao/RL-Data-Contamination), the second answer twice as long at most, the
 first one cut where the context would not hold it. Different: their entropies are of the 50 likeliest tokens.
 
-A score is no proof. It says who looks as members do where members are known; without `members` it only orders problems, and
+A score is not a proof. It says who looks as members do where members are known; without `members` it only orders problems, and
 what orders them may be how easy they are: compare at equal accuracy (`check`), and against a model that cannot have seen
 them.
 """

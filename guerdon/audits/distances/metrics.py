@@ -88,7 +88,7 @@ def starc(
     Args:
         mdp: the process.
         one, other: the rewards, [S, A, S] or [S, A].
-        form: the canonical form; with another than "val" and "minimal" it is no STARC metric.
+        form: the canonical form; with another than "val" and "minimal" it is not a STARC metric.
         power: of the norm that rewards are divided by.
         measured: of the norm of their difference; the same unless it is given. Only where both are the same is the distance at
             most 1.

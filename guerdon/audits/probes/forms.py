@@ -1,7 +1,7 @@
 """In which form a reward wants an answer: bare, after a mark, between tags, in a box, in JSON; the marks in its code included.
 
-Rows of a file say what the answer is and not how a model shall write it. A reward that reads a box alone is no worse for that,
-so it is asked in the form that it pays for. A task with worked solutions has a form, and there it must be paid.
+Rows of a file say what the answer is and not how a model shall write it. A reward that only reads a box is not worse for that,
+so it is tested in the form that it pays for. A task with worked solutions has a form, and there it must be paid.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The right answers that a reward is asked about: a problem's own solution, cut where its answer stands, and what is right.
 
-The truth is the task's `check`. It may be narrower than people are (`72` is right, `72.` is not), so a completion counts as
-wrong only where it also does not end in the right answer by anybody's reading.
+The truth is the task's `check`. It may be narrower than people are (`72` is right, `72.` is not), so a completion counts
+as wrong only where no reader could take the right answer for its final one.
 Leaves out: paraphrases, wrong answers and tricks (`answers.py`).
 """
 

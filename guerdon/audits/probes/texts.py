@@ -474,7 +474,7 @@ def other_expressions(core: str, prompt: str) -> Iterator[str]:
 
 
 def value_of(text: str) -> Fraction | None:
-    """The value of an expression of whole numbers; None where it is no expression, or has no value.
+    """The value of an expression of whole numbers; None where it is not an expression, or has no value.
 
     >>> value_of("(1+2)*3/4"), value_of("1/0")
     (Fraction(9, 4), None)

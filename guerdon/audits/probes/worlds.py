@@ -312,7 +312,8 @@ def _claiming(turns: Sequence[str], views: Sequence[str], wrong: str) -> Iterato
 
 
 def _odd_ends(turns: Sequence[str], lasts: Sequence[str], mark: str) -> Iterator[Turns]:
-    """Last words that are no answer, or all of them, or a part of the right one; at once, and after all that comes before."""
+    """Final texts that are not an answer, or all answers, or a part of the right one; at once, and after all that comes
+    before."""
     own = mark.rpartition("\n")[2]
     right = moves.answer_of(turns[-1], own)
     known = [moves.answer_of(last, own) for last in lasts]

@@ -1,4 +1,4 @@
-"""JudgeBench: a judge's verdicts on pairs whose truth is known, asked in both orders.
+"""JudgeBench: a judge's verdicts on pairs with known labels, asked in both orders.
 
 Follows ScalerLab/JudgeBench at e2c52c2, utils/metrics.py:14-78: the second verdict is turned round; each that agrees with the
 label counts 1, each that says the opposite -1, a tie or no verdict 0; a pair is right where the sum is above 0. With one

@@ -279,7 +279,7 @@ class Ledger:
     counts: dict[str, int] = field(default_factory=dict)
     remarks: list[str] = field(default_factory=list)
     derive: Derive = field(default=lambda means: {})
-    plain: tuple[str, ...] = ()  # measures that are no shares, or groups of such
+    plain: tuple[str, ...] = ()  # measures that are not shares, or groups of them
 
     def note(self, problem: str, stratum: str, **values: float) -> None:
         self.notes(problem, stratum, values)

@@ -56,7 +56,7 @@ class Admission:
             refused = self._refused(scope, headers)
             if refused is not None:
                 if "expect" in headers or not await self._drain(receive):  # who asks before sending need not send
-                    refused.headers["connection"] = "close"  # what may still come is no request
+                    refused.headers["connection"] = "close"  # what may still come is not a request
                 await refused(scope, receive, sender)
             elif scope["path"] in SCORING:
                 await self._limited(scope, receive, sender)

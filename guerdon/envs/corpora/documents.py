@@ -1,6 +1,6 @@
 """Documents: what they are, where they are read from, and the piece of one that a query is about.
 
-Leaves out: cutting long documents into several (give the pieces, with ids of their own) and formats that are no text (PDF).
+Leaves out: cutting long documents into several (give the pieces, with ids of their own) and formats that are not text (PDF).
 """
 
 from __future__ import annotations

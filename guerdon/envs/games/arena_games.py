@@ -1,8 +1,8 @@
 """The games of textarena, by their names there: `arena("TicTacToe-v0")`, `arena("Mastermind-v0")`.
 
 A player is shown what the game says that is new to it: the rules once, messages, what others did, the board as it is now.
-Its words go to the game as they are (in brackets, where the game adds them), and what is no move is the game's own to
-judge: most answer the first and take the second as lost. The library draws from Python's global dice: each game keeps its
+Its words go to the game as they are (in brackets, where the game adds them), and the game itself judges what is not
+a move: most answer the first and take the second as lost. The library draws from Python's global dice: each game keeps its
 own and gives the others back. Leaves out: games that ask a language model over the network, and those whose data is not
 there; each is refused in one line.
 """

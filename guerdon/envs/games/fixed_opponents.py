@@ -38,8 +38,8 @@ class Searchable(Protocol):
 
 
 def checked_opponent(where: str, word: str, known: tuple[str, ...]) -> None:
-    """Refuse a word for an opponent that there is not: a name, or NAME:NUMBER of those that look ahead. No word is no
-    opponent."""
+    """Refuse a word for an opponent that there is not: a name, or NAME:NUMBER of those that look ahead. An empty name
+    means no opponent."""
     name, colon, number = word.partition(":")
     if word and name not in known:
         raise unknown(f"opponent of {where}", word, known)

@@ -161,8 +161,8 @@ class NimBoard:
 class hunt(InTurns, PlayedOut):
     """A hunt for a number: each guess is answered with `up` or `down`.
 
-    There are 2**(level + 1) - 1 numbers and level + 1 guesses, as many as halving needs in the worst case. What is no
-    number is answered and costs a guess. In `info`: `guesses`, those `wasted` on what could not be it, and
+    There are 2**(level + 1) - 1 numbers and level + 1 guesses, as many as halving needs in the worst case. What is
+    not a number gets an answer and costs a guess. In `info`: `guesses`, those `wasted` on what could not be it, and
     `not_understood`.
 
     Args:

@@ -63,7 +63,7 @@ class spiel(Game):
     "random"; "greedy", which takes what pays at once; "minimax", to the end in small games, or "minimax:4"; "mcts:100", the
     library's tree search with that many games tried; "opponent" for another seat; "" for seats `first`, `second`. Those
     that try moves out need a game without hidden cards. After more than `errors` moves in a row that are none the game is
-    lost. `opening` random moves are made before anybody plays, for a game without chance has but one deal. Needs `pip
+    lost. `opening` random moves start the game, for a game without chance has only one deal. Needs `pip
     install 'guerdon[games]'`.
 
     Args:

@@ -1,4 +1,4 @@
-"""What was asked for, checked exactly: what a player changed in a site's data, held against what it was to change.
+"""What was asked for, checked exactly: the changes that a player made in a site's data, compared with the wanted ones.
 
 A goal is JSON: `wanted`, the changes that are asked for, by their place in the data (`settings.theme`,
 `orders.0.name`; None for what must be gone), `answer`, what must be stated at the end, `lures` and `orders`, answers

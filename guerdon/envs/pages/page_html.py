@@ -171,7 +171,7 @@ class _Reader(HTMLParser):
         return kept
 
     def _page(self, address: str) -> str:
-        """An address as the name of a page; one that leads elsewhere is no page of the site."""
+        """An address as the name of a page; one that leads elsewhere is not a page of the site."""
         path = address.partition("#")[0].partition("?")[0]
         return posixpath.normpath(posixpath.join(posixpath.dirname(self.name), path)) if path else self.name
 

@@ -1,7 +1,7 @@
 """Tools that run what a model wrote in the sandbox: Python, whose names last for an episode, and SQL on a task's own database.
 
 Every call is a box of its own; an interpreter runs earlier calls again before the new one, unseen: nothing of an episode
-outlives it or is shared. A box that breaks is no fault of the call: the episode fails.
+outlives it or is shared. A box that breaks is not the call's fault: the episode fails.
 Leaves out: what a box holds off (`guerdon/sandbox`, docs/sandbox.md).
 """
 

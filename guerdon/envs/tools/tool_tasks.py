@@ -114,7 +114,7 @@ class with_tools:
         return self.source.check(self._bare(task), completion)  # type: ignore[no-any-return]
 
     def check_track(self, task: Task, track: Mapping[str, Any]) -> float | None:
-        """A call that a limit cut off is no answer, whatever numbers are in it."""
+        """A call that a limit cut off is not an answer, whatever numbers are in it."""
         if track["episode"].info.get("answered") is False:
             return 0.0
         return self.check(task, track["completion"])

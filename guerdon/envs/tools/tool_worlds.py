@@ -2,7 +2,7 @@
 
 `info` says what happened: `answered` (whether it ended with an answer), `calls`, `errors` by kind, `called` (every call in its
 order: turn, name, arguments, result as it was shown, the kind of error), `format` and `tools`, as they were given.
-Leaves out: what the answer is worth (the task's own check; `with_tools` holds that a call is no answer).
+Leaves out: what the answer is worth (the task's own check; `with_tools` holds that a call is not an answer).
 """
 
 from __future__ import annotations

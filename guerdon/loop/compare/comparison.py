@@ -1,4 +1,4 @@
-"""`gd.compare`: runs held against each other, as one object that prints itself, is a dict, or a page."""
+"""`gd.compare`: runs compared, as one object that prints itself, is a dict, or a page."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ ONE_SEED = "one seed in an arm: the interval leaves out the spread between seeds
 
 @dataclass(frozen=True)
 class RunComparison:
-    """Runs held against each other. `arms` are the runs, seeds of one recipe together; `metric` is what exams measured,
+    """Compared runs. `arms` are the runs, seeds of one recipe together; `metric` is what exams measured,
     `rates` its values before and after, `differences` each arm less the first; `settings` is what was done
     differently, `curves` are the means of each arm by name, `prompt` what was said to one prompt. `print` it, or ask for
     `to_dict()` or `html()`."""

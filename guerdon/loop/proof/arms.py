@@ -161,8 +161,8 @@ def unspent(budget: Budget) -> Budget:
 
 
 def arms_of(recipe: str, claim: Claim, options: Options) -> dict[str, Arm]:
-    """The method and what it is held against; each with the starts that it has a model for. Where the method is GRPO's kin, its
-    paper's baseline is not plain GRPO and the claim is about accuracy, that stands beside them."""
+    """The method and what it is compared with; each with the starts that it has a model for. Where the method is GRPO's kin,
+    its paper's baseline is not plain GRPO and the claim is about accuracy, that stands beside them."""
     file, name = in_file(recipe)
     beside = entries_in(file) if file else {}
     method = f"{name or next(iter(beside))} {claim.method}".strip()

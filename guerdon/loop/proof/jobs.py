@@ -100,7 +100,7 @@ class RunJob:
 
 def is_done(folder: Path, code: str = "") -> bool:
     """Whether a run is complete, and all of it as it was written: one that is damaged is made again, not read. One that was
-    made with other `code` is no run of this program's."""
+    made with another `code` is not a run of this program."""
     run = RunFolder(folder)
     is_whole = run.exists() and run.events.exists() and not damage_of(run) and Run(run).status == "complete"
     return is_whole and (not code or run.read_config().get("code") == code)

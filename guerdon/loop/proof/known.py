@@ -1,7 +1,7 @@
 """Known results of runs: those of evidence files, and those of this folder of runs.
 
 A run is known by its key, which says what was computed, and by its machine, while the code that it executed is as it was. So a
-lost run folder costs nothing, and evidence that was made elsewhere is gone on with rather than made again.
+lost run folder costs nothing, and evidence that was made elsewhere is extended rather than made again.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class Known:
 
     def add(self, record: Record, ran: Iterable[str] = (), of: str = "") -> None:
         """A record, and the units that made it. Runs `of` one arm are of all that any of them executed by then: which of them
-        met a rare branch is no difference between them."""
+        met a rare branch does not distinguish them."""
         executed = self._ran[of] = self._ran.get(of, frozenset()) | frozenset(ran)
         if executed not in self._ids:
             code = code_of(executed)

@@ -1,7 +1,7 @@
 """`prove --sample`: recorded runs repeated from nothing, to see whether they reproduce their records.
 
-Of every arm of every claim one, of the method two, those that this kind of machine made; nothing is shared between them. What
-is made again is no evidence of its own: no score is read off it.
+Of every arm of every claim one, of the method two, those that this kind of machine made; nothing is shared between them. A
+repeated run is not evidence of its own: its scores are not used.
 Leaves out: records of another kind of machine, where the same runs give other weights.
 """
 

@@ -1,4 +1,4 @@
-"""What every reward that looks at text refuses when it is made: knobs that are no plain numbers, patterns that do not compile.
+"""What every reward that looks at text refuses when it is made: knobs that are not plain numbers, patterns that do not compile.
 
 Leaves out: limits of single knobs, which `knob(...)` holds.
 """

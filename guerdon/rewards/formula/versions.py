@@ -53,7 +53,7 @@ def _told(value: Any) -> Any:
         return source_of(value)
     try:
         return describe(value)
-    except UserError:  # an object that is no knob of a recipe, and may still be one of a reward
+    except UserError:  # an object that is not a knob of a recipe, and may still be one of a reward
         return label(value)
 
 

@@ -38,7 +38,7 @@ class human_feedback(Leaf):
     `source` is a file of JSON lines (in the form that this module says), or a folder that is a queue: ratings are read from
     every `rated/*.jsonl` in it, and each sample without one is put into `asked/`, a JSON file each, at most `most` waiting at a
     time. A file that has changed is read again. A seed does not decide when ratings arrive: a run that is fed during training
-    cannot be repeated to the bit. A line that is no rating is refused when the reward is made; one that comes later makes
+    cannot be repeated to the bit. A line that is not a rating is refused when the reward is made; one that comes later makes
     samples fail, saying which line it is, until it is fixed. Ratings are taken as they are: `.weight` and `.clip` scale them.
 
     Args:

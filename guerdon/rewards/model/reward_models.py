@@ -41,7 +41,7 @@ class _Brought:
 
 
 class ScorerLeaf(ModelLeaf):
-    """What a model with a value head says. One in a folder is hashed by its weights: where it lies is no part of a run."""
+    """What a model with a value head says. One in a folder is hashed by its weights: its place is not part of a run."""
 
     model: str
 

@@ -269,7 +269,7 @@ def _question(
 
 
 def _fields(sample: Mapping[str, Any]) -> dict[str, Any]:
-    """A sample as leaves are asked about it: what is no field of a track stands in `meta`."""
+    """A sample as leaves are asked about it: what is not a field of a track is in `meta`."""
     own = sample.get("meta")
     others = {name: value for name, value in sample.items() if name not in FIELDS}
     return {

@@ -128,8 +128,8 @@ class within_budget(Leaf):
 
 @part
 class promise(Leaf):
-    """What a right answer within the ask's budget is worth, whatever was said: the mark that a group under one budget is held
-    against (HBPO's `below_promise`). Not applicable to an ask without one.
+    """What a right answer within the ask's budget is worth, whatever its text: the baseline of a group under one budget
+    (HBPO's `below_promise`). Not applicable to an ask without one.
 
     Args:
         worth: the `within_budget` that sets the value.

@@ -58,7 +58,7 @@ class sql_answer(Leaf):
 @part
 class sql_links(Leaf):
     r"""Schema linking: Jaccard's $|A \cap B| / |A \cup B|$ of the tables and columns that the query in a completion names and
-    those that the right one does (Reasoning-SQL, Pourreza et al. 2025, arXiv:2503.23157). What is no query has 0.
+    those that the right one does (Reasoning-SQL, Pourreza et al. 2025, arXiv:2503.23157). What is not a query has 0.
 
     `measure="recall"` is $|A \cap B| / |B|$, what the authors' training script computes: it costs nothing to name too much.
     Names are read without aliases, in lower case; the right query is the task's `query` in its meta.
@@ -108,7 +108,7 @@ class sql_ngrams(Leaf):
 @part
 class sql_clauses(Leaf):
     """How much of a query a reader would call right: the mean, over the clauses that either query has (select, from, where,
-    group, having, order, limit), of Jaccard's overlap of their items. What is no query has 0.
+    group, having, order, limit), of Jaccard's overlap of their items. What is not a query has 0.
 
     A rule in the place of a judge that is shown both queries: it sees which conditions, columns and orders agree, in whatever
     order they stand, and does not see that two conditions mean the same.

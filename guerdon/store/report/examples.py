@@ -37,7 +37,7 @@ def example_batches(run: Run, note: Callable[[str], None]) -> list[StoredBatch]:
     files = [(step, False, run.folder.rollouts(step)) for step in dict.fromkeys((*steps[:1], *steps[-1:]))]
     for path in sorted((run.path / "faults").glob("step-*.parquet"))[-1:]:
         step = int(path.stem.removeprefix("step-"))
-        if step >= run.steps_done:  # a fault that a later attempt got past is no news
+        if step >= run.steps_done:  # a fault that a later attempt got past is not news
             files.append((step, True, path))
     batches = []
     for step, is_fault, path in files:

@@ -2,7 +2,7 @@
 
 What a run says is hostile text, so escaping is on for every template.
 Only what a template itself made goes into another as it is.
-The style and the script are no templates: they go into the page as they stand in their files.
+The style and the script are not templates: they go into the page unchanged.
 """
 
 from __future__ import annotations

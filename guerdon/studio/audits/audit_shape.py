@@ -1,4 +1,4 @@
-"""What an audit.json must be like to be shown: each field of it checked by hand, for anybody may have written the file.
+"""What an audit.json must be like to be shown: each field of it checked by hand, for the file may come from anywhere.
 
 `audit_of` gives plain data of which every type is known, or says in a line what is wrong. Unknown fields are left out; a number
 that is none is None. Leaves out: where files lie and how they are read (`audit_shelf.py`).

@@ -1,8 +1,8 @@
 """Which audits there are: folders with an audit.json, at or below what the studio was given, and in `audits/` beside `runs/`.
 
-Each is known by an `id` made of where it lies. A file that is no audit, or a damaged one, is there too, with its `fault`. What
-the list says of one is kept until its file changes; the rest is read when it is opened. Nothing is ever written.
-Leaves out: what a file must be like (`audit_shape.py`), what the page asks (`audit_routes.py`).
+Each is known by an `id` made of where it lies. A file that is not an audit, or a damaged one, is there too, with its `fault`.
+What the list says of one is kept until its file changes; the rest is read when it is opened. Nothing is ever written. Leaves
+out: what a file must be like (`audit_shape.py`), what the page asks (`audit_routes.py`).
 """
 
 from __future__ import annotations

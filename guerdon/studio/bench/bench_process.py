@@ -121,7 +121,7 @@ class RewardRooms:
             return process.ask(do, given, limit), changed
 
     def prepare(self) -> None:
-        """Begin what takes seconds, before anybody waits for it."""
+        """Start what takes seconds, before a user waits for it."""
         _template.socket()
 
     def close(self) -> None:

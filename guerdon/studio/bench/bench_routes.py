@@ -50,7 +50,7 @@ class BenchTexts(BenchedReward):
 
 
 class BenchReplay(BenchedReward):
-    """A stored step to be held against the reward with other weights."""
+    """A stored step to be scored by the reward with other weights."""
 
     step: int = Field(ge=0)
     weights: dict[str, float] = Field(default_factory=dict)

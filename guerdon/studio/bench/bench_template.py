@@ -1,4 +1,4 @@
-"""The process that rewards of the bench are forked from: it has imported what they need and runs nothing of anybody's.
+"""The process that rewards of the bench are forked from: it has imported what they need and runs no user code.
 
 Each socket that comes over its control socket gets a process of its own, which opens one reward and answers about it until the
 socket is closed or the studio ends it. Whatever the reward does there (hang, exit, print, crash) affects only that process.

@@ -74,7 +74,7 @@ class ReplayedStep:
 
 
 class RewardBench:
-    """A reward, by name or as a run has it, with the run whose samples it is held against."""
+    """A reward, by name or as a run has it, with the run whose samples it scores."""
 
     def __init__(self, spec: str | None, folder: str | None) -> None:
         self.run = Run(folder) if folder else None

@@ -309,7 +309,8 @@ def _call(call: Any) -> Told:
 
 
 def _branches(segments: Iterable[Mapping[str, Any]]) -> bool:
-    """Whether a role continued from one place twice: a search. Players that answer each other are no tree, nor is a judge."""
+    """Whether a role continued from one place twice: a search. Players that answer each other are not a tree, nor is a
+    judge."""
     seen: set[tuple[int, str]] = set()
     by_place = {each["place"]: each for each in segments}
     for each in by_place.values():

@@ -78,7 +78,7 @@ def _spelled(speller: Tokenizer, actions: Sequence[int], most: int) -> Iterator[
         if said:
             begin, known = done, speller.decode(actions[done : at + 1], skip_special_tokens=True)
         done = at + 1
-        if begin and not known:  # tokens that say nothing by themselves are no ground to stand on
+        if begin and not known:  # tokens without text of their own cannot be aligned
             begin, known = 0, speller.decode(actions[:done], skip_special_tokens=True)
     if done < len(actions):
         yield list(actions[done:]), ""

@@ -84,7 +84,7 @@ def sections(curves: Mapping[str, Curve]) -> list[dict[str, Any]]:
 
 
 def sent(groups: Sequence[Mapping[str, Any]], also: Sequence[str]) -> list[str]:
-    """Whose numbers go to the page: what the report draws large, as far as anybody looks, and what was asked for."""
+    """Whose numbers go to the page: what the report draws large, as far as it is viewed, and what was asked for."""
     large = [name for group in groups if group["tone"] in HEADINGS for name in group["names"][:LARGE]]
     return [*dict.fromkeys([*large, *also])]
 

@@ -87,7 +87,7 @@ def calls_plainly(program: str, entry: str, calls: Sequence[Sequence[Any]]) -> I
 
 
 def _functions(program: str) -> dict[str, _Function] | None:
-    """The functions that a program defines; None where it is no Python, or fails before it is called."""
+    """The functions that a program defines; None where it is not Python, or fails before it is called."""
     if len(program) > LONGEST_TEXT:
         raise Unsupported("a long program")
     try:

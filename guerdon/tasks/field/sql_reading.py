@@ -56,8 +56,8 @@ def _unquoted(token: str) -> str:
 
 
 def read_query(query: str) -> list[QueryWord] | None:
-    """The words of a query, without aliases, the tables before a dot, and AS; None for what is no query: it begins otherwise, a
-    text or a bracket never ends.
+    """The words of a query, without aliases, the tables before a dot, and AS; None for what is not a query: it begins
+    otherwise, or a text or a bracket never ends.
 
     >>> [word.text for word in read_query("SELECT c.code AS k FROM flights c")]
     ['select', 'code', 'from', 'flights']
@@ -136,7 +136,7 @@ class _Reader:
 
 
 def schema_names(query: str) -> tuple[set[str], set[str]] | None:
-    """The tables and the columns that a query names, anywhere in it; None for what is no query.
+    """The tables and the columns that a query names, anywhere in it; None for what is not a query.
 
     >>> tables, columns = schema_names("SELECT p.name FROM flights c JOIN airports p ON c.airport_id = p.id")
     >>> sorted(tables), sorted(columns)

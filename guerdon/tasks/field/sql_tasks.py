@@ -184,7 +184,7 @@ def _is_right(
     return wanted is not None and same_rows(rows, wanted, ordered)
 
 
-@lru_cache(maxsize=256)  # the tries at a problem are held against the same rows
+@lru_cache(maxsize=256)  # the tries at a problem are compared with the same rows
 def right_rows(database: str, right: str) -> list[list[Any]]:
     """The rows of our own query."""
     return rows_of_query(database, right)

@@ -89,7 +89,7 @@ OWN_WAYS = {"units": _terms_left, "boolean": _expression_left, "equation": _equa
 
 
 def mended_move(task: Task, before: Sequence[str], line: str) -> str:
-    """The same sum with its result, or the numbers at hand where it is no sum of two of them."""
+    """The same sum with its result, or the numbers at hand where it is not a sum of two of them."""
     hand = numbers_at_hand(task, before)
     pool, move = list(hand), STEP.fullmatch(line)
     if move is None or not take(pool, int(move[1]), int(move[3])) or (move[2] == "/" and int(move[3]) == 0):

@@ -141,7 +141,7 @@ def _equation(task: Task, before: Sequence[str], line: str) -> list[str]:
 
 
 def plain_side(text: str) -> Side:
-    """The terms of a side without brackets, as its family holds them; none when it is no such side."""
+    """The terms of a side without brackets, as its family holds them; none when it is not such a side."""
     if not SIDE.fullmatch(text):
         return []
     terms = [TERM.fullmatch(term) for term in re.findall("[-+]?[^-+]+", text)]
