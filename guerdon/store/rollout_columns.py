@@ -140,7 +140,7 @@ def _segment_columns(rows: Sequence[FileRow], types: dict[str, Any], pa: Any) ->
         return [None if s is None else getattr(s, name) for s in segments]
 
     def spelled(name: str, spell: Callable[[int, Any], str]) -> list[str | None]:
-        values = [segments if s is None else getattr(s, name) for s in segments]  # stands for none: None may be one
+        values = [segments if s is None else getattr(s, name) for s in segments]  # means none: None may be a value
         return _each_once(values, lambda at, value: None if value is segments else spell(at, value))
 
     lists = {name: _lists(each(name), types[name], pa) for name in ("context", "actions", "logp", "rewards")}
