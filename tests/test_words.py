@@ -79,7 +79,7 @@ PROMPTS = ("envs/", "tasks/", "judges/wording.py", "recipes/")  # texts that mod
 
 
 def pages() -> list[str]:
-    places = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+    places = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").glob("*.md"))]
     return [path.relative_to(ROOT).as_posix() for path in places]
 
 
