@@ -139,7 +139,9 @@ def bad_places(
     """What is out in the texts of each file of the package."""
     places = {path.relative_to(ROOT / "guerdon").as_posix(): path for path in (ROOT / "guerdon").rglob("*.py")}
     found = {
-        place: out_in("\n".join(texts(path)), out) for place, path in sorted(places.items()) if not place.startswith(but)
+        place: out_in("\n".join(texts(path)), out)
+        for place, path in sorted(places.items())
+        if not place.startswith(but)
     }
     return {place: bad for place, bad in found.items() if bad}
 

@@ -83,7 +83,7 @@ def for_trl(
     formula = find_reward(reward) if isinstance(reward, str) else as_reward(reward)
     if missing != "none" and (isinstance(missing, str | bool) or not isinstance(missing, int | float)):
         raise UserError(f"missing is a number or 'none', not {missing!r}")
-    ids = None if tokenizer is None else ids_by(tokenizer)  # what is wrong with it is said now
+    ids = None if tokenizer is None else ids_by(tokenizer)  # errors in it are reported now
     return TrlReward(formula, None if missing == "none" else float(missing), name or formula.name, ids)
 
 

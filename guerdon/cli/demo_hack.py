@@ -1,4 +1,4 @@
-"""`guerdon demo --hack`: a reward that looks sensible, a policy that finds its hole, and the watch that says so.
+"""`guerdon demo --hack`: a reward that looks sensible, a policy that finds its hole, and the watch that reports it.
 
 One point for a right answer, half a point for every line of work that is shown: the built-in model learns to keep writing
 until it is cut off, and never answers. The truth, the task's own check, is never trained on.

@@ -14,9 +14,9 @@ MORE = "…"
 
 @dataclass(frozen=True)
 class TableColumn:
-    """`rank` says which columns go first where there is little room, the lowest being kept longest; `least` how many signs a
-    long one may be shortened to (0: it is shown whole or not at all), and `cut` where: at its end, in its middle, before a
-    word, or at its end without a mark."""
+    """`rank` decides which columns are dropped first where there is little room, the lowest being kept longest; `least` how
+    many signs a long one may be shortened to (0: it is shown whole or not at all), and `cut` where: at its end, in its
+    middle, before a word, or at its end without a mark."""
 
     title: str
     rank: int = 0

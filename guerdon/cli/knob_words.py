@@ -56,7 +56,7 @@ def part_knobs(cls: type, names: Iterable[str]) -> dict[str, str]:
 
 
 def arguments(doc: str) -> dict[str, str]:
-    """What the `Args:` section of a clean docstring says of each argument."""
+    """The text for each argument in the `Args:` section of a clean docstring."""
     section = ARGS.search(doc)
     lines = textwrap.dedent(section[1]) if section else ""
     entries = re.findall(r"(?m)^(\w+(?:, \w+)*): (.*(?:\n +.*)*)", lines)

@@ -105,7 +105,7 @@ def _tell(output: Output, result: dict[str, Any], what: str | None, family: str 
 def _fitted(
     columns: Sequence[TableColumn], rows: list[list[str]], family: str, width: int
 ) -> tuple[list[str], list[list[str]]]:
-    """The table for a terminal. The family that was asked for is not said in every line, nor is the folder of runs."""
+    """The table for a terminal. The requested family is not repeated in every line, nor is the folder of runs."""
     if columns[0].title == "run":
         (folder, *more) = {str(Path(row[0]).parent) for row in rows}
         if folder != "." and not more:

@@ -50,7 +50,7 @@ KEEPING = {
     "demo",
     "export",
 }  # verbs that do more than print: what they did stays, even if their output is not read
-LOST = 1  # what another verb had to say could not be written
+LOST = 1  # the output of another verb could not be written
 LONGEST = 4000  # characters of a line that refuses something
 
 # typer carries its own copy of click in newer versions: this is whichever class it raises when a command line is wrong
@@ -236,7 +236,7 @@ def _run(words: list[str]) -> int:
         with warnings.catch_warnings(), _ctrl_c():
             warnings.showwarning = _noticed(warnings.showwarning)
             code = _command().main(words, prog_name="guerdon", standalone_mode=False)
-    except UserError as error:  # a class of a user's own may say that it is none
+    except UserError as error:  # a class of a user's own may claim to be none
         code = _refuse(str(error), error.exit_code or RunStopped.exit_code, as_json)
     except UsageError as error:
         code = _refuse(_usage(error), UserError.exit_code, as_json)
@@ -256,7 +256,7 @@ def _ended_by_itself(verb: Callable[..., int]) -> Callable[..., int]:
             return verb(*args, **options)
         except BaseException as error:
             stopped = ended_by(error)
-            if stopped is None:  # said already, a bug of ours, or the user's own Ctrl-C
+            if stopped is None:  # reported already, a bug of ours, or the user's own Ctrl-C
                 raise
             raise stopped from error
 
@@ -312,7 +312,7 @@ def _refuse(message: str, code: int, as_json: bool) -> int:
 
 
 def _usage(error: Any) -> str:
-    """What typer has to say about a command line, in our words."""
+    """Typer's errors about a command line, in our words."""
     context = error.ctx
     wrong = getattr(error, "option_name", None)
     if wrong is not None and "No such option" in error.message:

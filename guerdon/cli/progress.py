@@ -1,6 +1,6 @@
 """What a user sees while a run goes: a live line on a terminal, a line now and then elsewhere.
 
-A listener of the run's events, like any logger; it knows nothing the event file does not say.
+A listener of the run's events, like any logger; it knows nothing that is not in the event file.
 """
 
 from __future__ import annotations
@@ -160,8 +160,8 @@ def alarm_line(event: Alarmed) -> str:
 
 
 def numbers(event: StepDone, seconds_left: float, key: str = "") -> str:
-    """A step in one line: what the run is about, as an exam's `key` says, of the problems it trained on; reward, speed (tokens
-    generated, and read), updates, time left. What the step does not have is left out."""
+    """A step in one line: the run's main number, an exam's `key`, of the problems it trained on; reward, speed (tokens
+    generated and processed), updates, time left. What the step does not have is left out."""
     words = []
     about = now_metric(key or "pass@1")
     if about is not None and about[0] in event.metrics:

@@ -104,7 +104,7 @@ def _show_recipe(output: Output, name: str, slots: dict[str, str | None], settin
 
 
 def _usual(entry: RecipeEntry) -> dict[str, str]:
-    """What a recipe is shown for when nothing is said: what it claims something about, or something small."""
+    """The default task that a recipe is shown for: that of its claim, or a small one."""
     claimed = {"task": entry.claims[0].task, "model": entry.claims[0].model} if entry.claims else {}
     return {**STAND_IN, **{slot: name for slot, name in claimed.items() if name}}
 

@@ -1,4 +1,4 @@
-"""`guerdon show PART` and `guerdon show REWARD`: what it says of itself, and what each of its knobs does."""
+"""`guerdon show PART` and `guerdon show REWARD`: its docstring, and what each of its knobs does."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Standard output and error as every verb writes to them: they outlive their reader, and a terminal shows text as text.
 
 A run must not end because `head` has read enough, a disk is full or a terminal is gone;
-and what a model, a reward, a data file or a stranger's folder says must not move a cursor, ring,
+and text from a model, a reward, a data file or a foreign folder must not move a cursor, ring,
 or hide what stands beside it.
 Leaves out: what C code writes by itself.
 """
@@ -30,8 +30,8 @@ def shown(text: str) -> str:
 
 
 class Lasting:
-    """A stream that accepts all output, whether or not it is read. `lost` says why what was written is not all there,
-    unless it is for want of a reader."""
+    """A stream that accepts all output, whether or not it is read. `lost` is why output is missing, unless the reader
+    ended."""
 
     def __init__(self, under: TextIO, told: Escaped | None = None) -> None:
         self.under, self.told = under, told
@@ -92,7 +92,7 @@ class Escaped:
         return False
 
     def close(self) -> None:
-        """Stays open: it is not for a reward to end what the program has to say."""
+        """Stays open: a reward must not close the program's output."""
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.under, name)

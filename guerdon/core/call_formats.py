@@ -37,7 +37,7 @@ class ToolCall:
 
 @dataclass(frozen=True)
 class ToolTurn:
-    """What a turn says: words, and calls in their order. One without calls is the answer."""
+    """The content of a turn: text, and calls in their order. One without calls is the answer."""
 
     text: str
     calls: tuple[ToolCall, ...] = ()
@@ -45,7 +45,7 @@ class ToolTurn:
 
 class CallFormat(abc.ABC):
     """How tools are called in text. Whatever a model writes can be read: what is not a call is text, an incomplete call has
-    a `fault` that says what is wrong with it."""
+    a `fault` with what is wrong with it."""
 
     name: ClassVar[str]
 
@@ -55,11 +55,11 @@ class CallFormat(abc.ABC):
 
     @abc.abstractmethod
     def read(self, said: str, tools: Sequence[Schema]) -> ToolTurn:
-        """What a model's turn says."""
+        """The text of a model's turn."""
 
     @abc.abstractmethod
     def write(self, turn: ToolTurn) -> str:
-        """A turn as a model would say it; `read` gives it back."""
+        """A turn as a model would generate it; `read` gives it back."""
 
     @abc.abstractmethod
     def results(self, texts: Sequence[str]) -> Any:
@@ -266,7 +266,7 @@ def _begin(text: str) -> str:
 
 
 def _system(messages: Messages) -> tuple[str, Messages]:
-    """What a system message says, and the others."""
+    """The text of a system message, and the others."""
     if messages and messages[0]["role"] in ("system", "developer"):
         return str(messages[0]["content"]), messages[1:]
     return "", messages

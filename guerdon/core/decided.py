@@ -55,7 +55,7 @@ def _pieces(value: Any, above: tuple[int, ...]) -> Iterator[bytes]:
     if isinstance(value, PLAIN):
         yield f"{type(value).__name__} {value!r}".encode()
         return
-    if id(value) in above:  # it holds itself: how far up says which it is
+    if id(value) in above:  # it contains itself: the depth identifies it
         yield f"above {len(above) - above.index(id(value))}".encode()
         return
     above = (*above, id(value))

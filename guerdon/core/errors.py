@@ -99,7 +99,7 @@ def nearest(name: str, allowed: Iterable[str]) -> str | None:
 
 
 def unknown(kind: str, name: str, allowed: Iterable[str]) -> UserError:
-    """The one way to refuse an unknown name: says what was meant, or what there is."""
+    """The one way to refuse an unknown name: suggests one, or lists what there is."""
     names = sorted(allowed)
     close = nearest(name, names)
     hint = f"did you mean {close!r}?" if close else "there is " + (", ".join(names) or "none")
@@ -121,7 +121,7 @@ def caller() -> str:
 
 
 def require_extra(module: str, extra: str) -> UserError:
-    """The one way to say that an optional library is missing."""
+    """The one way to report that an optional library is missing."""
     return UserError(f"{module} is not installed: pip install 'guerdon[{extra}]'")
 
 
@@ -156,7 +156,7 @@ def broken_as(error: BaseException) -> str:
 
 
 def in_a_line(error: BaseException) -> str:
-    """An exception's kind and the first line of what it says."""
+    """An exception's kind and the first line of its message."""
     try:
         message = printable(str(error)).strip().partition("\n")[0][:LINE]
     except BaseException:  # noqa: BLE001  as above

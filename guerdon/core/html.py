@@ -2,7 +2,7 @@
 
 Every text is escaped, whatever wrote it: a completion may hold markup. Nothing is fetched and nothing runs. Colours are those
 of the page around, light or dark: only shades of its own text colour are added.
-Leaves out: what is shown of an object, which its class says; the report of a run (`store/report`).
+Leaves out: what is shown of an object, which its class decides; the report of a run (`store/report`).
 """
 
 from __future__ import annotations

@@ -39,8 +39,8 @@ class Loss(Protocol):
 
     Returns a loss and metrics that are sums over the micro-batch divided by `batch.count`: both add up over micro-batches.
     It may also have `silent(batch)`: [K] the tracks that cannot change the weights, which are then not read at all;
-    `derive(metrics)`: metrics computed from an update's sums that are not sums themselves; and `together`: "episode" (where
-    it says nothing), "ask" or "task", what no micro-batch may split, for it compares the tries inside.
+    `derive(metrics)`: metrics computed from an update's sums that are not sums themselves; and `together`: "episode" (the
+    default), "ask" or "task", what no micro-batch may split, for it compares the tries inside.
     """
 
     @property
@@ -53,7 +53,7 @@ class Loss(Protocol):
 
 
 def together(loss: Any) -> Group:
-    """What a loss says must not be split; it need not say anything."""
+    """What a loss declares must not be split; the declaration is optional."""
     kept_whole: Group = getattr(loss, "together", "episode")
     return kept_whole
 
@@ -73,7 +73,7 @@ class Learn(FieldColumns):
     `on` is a selection run first, for this learner only. Each of `epochs` passes takes `updates` optimiser steps over
     random shares of the rows: of whole tracks, or, with `mix="step"`, of the single steps of all tracks, as PPO does it in
     control; a share's denominators are its own. `micro` is the most steps (tokens, and those of the prompts before them)
-    that one forward pass takes (0: as many as the model says its device holds with ease). Where memory does not hold so many
+    that one forward pass takes (0: the model's estimate for its device). Where memory does not hold so many
     it is halved, which changes last bits alone; where others hold that memory the run stops, so that no result depends on
     its company. `clip` bounds the gradient's norm (0: off; 1.0 is TRL's and verl's default).
 
@@ -180,7 +180,7 @@ class Learn(FieldColumns):
         return rows.shares(self.updates, dice, together(self.loss))
 
     def _note(self, why: str, play: Play) -> None:
-        """Count the steps in a row that taught nothing, and say it once when they are many."""
+        """Count the steps in a row without a gradient, and warn once when they are many."""
         self.idle = self.idle + 1 if why else 0
         if self.idle == MANY:
             play.warn(f"{self.model!r} has learned nothing for {MANY} steps: {why}")
@@ -295,7 +295,7 @@ def speaking(rows: Batch, objective: Any) -> tuple[Batch, float]:
 
 
 def _speechless(batch: Batch, missing: Tensor) -> Tensor:
-    """[K] tracks none of whose own steps ([S] mask) has a value: they have nothing to say, not even about the trunk.
+    """[K] tracks none of whose own steps ([S] mask) has a value: they do not count, not even for the trunk.
 
     A trunk's value is of those of its tracks that have one, so a track's value is that of the segments it does not share;
     of all its steps, if those have none. Steps that were muted before do not count for it.

@@ -45,7 +45,7 @@ def write_manifest(folder: Path, name: str, known: Mapping[str, str] | None = No
 
 
 def manifest_owner(folder: Path, name: str) -> str:
-    """The id of the run that the files of a folder are of, by its manifest; empty where it does not say."""
+    """The id of the run that the files of a folder are of, by its manifest; empty where it has none."""
     try:
         return str(json.loads(read_regular(folder / name)).get(OWNER, ""))
     except (OSError, ValueError, RecursionError, AttributeError):

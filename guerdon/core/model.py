@@ -53,7 +53,7 @@ class Reply:
 
 @dataclass
 class Meter:
-    """What a step made models do, in tokens: said (sampled, or recited to be learned from) and read; and updates of weights.
+    """The cost of a step in tokens: generated (sampled, or teacher-forced to learn from) and processed; and updates of weights.
     Who does it counts it."""
 
     tokens: int = 0

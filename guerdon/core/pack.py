@@ -243,7 +243,7 @@ def _ints(values: Sequence[int]) -> Tensor:
 
 
 def _runs(lengths: Sequence[int]) -> Tensor:
-    """0 as often as the first length says, 1 as often as the second, and so on."""
+    """0 as often as the first length, 1 as often as the second, and so on."""
     return torch.from_numpy(np.repeat(np.arange(len(lengths)), np.array(lengths, np.int64)))
 
 

@@ -45,9 +45,9 @@ def knob(
 
     A path is `hashed=False`: the place of a file is not part of what a run computes; the part's `identity` hashes its content.
     With `as_hash` the value stands in the hash as a hash of its own, such as a task of a reward.
-    A knob that joins a part which is in use says `absent`, the value that means what the part did without it: at that value
-    it is not in the hash, so what was run before keeps its own. A renamed knob says what it `was` called: the hash keeps that
-    name, and for one version more users may write it.
+    A knob added to a part in use declares `absent`, the value that means what the part did without it: at that value
+    it is not in the hash, so what was run before keeps its own. A renamed knob declares what it `was` called: the hash keeps
+    that name, and for one version more users may write it.
 
     Args:
         default: value without a setting.
@@ -127,7 +127,7 @@ def part(cls: type[T] | None = None, /, *, name: str = "", aliases: tuple[str, .
     the `__post_init__` of the class sees them.
 
     `name` is what users see and what hashes are made of, the class's own unless given; `--set` and `but` accept `aliases` too.
-    A renamed part says what it `was` called: hashes keep that name, and for one version more users may write it.
+    A renamed part declares what it `was` called: hashes keep that name, and for one version more users may write it.
 
     Args:
         cls: the class.

@@ -89,15 +89,15 @@ class Seat(Protocol):
     async def read(
         self, want: str | Sequence[str], *, view: Any = None, text: Any = None, after: int | None = None
     ) -> dict[str, Tensor]:
-        """What a model says about this role's path, or a text after it: `await seat.read("final")`."""
+        """A model's readings of this role's path, or of a text after it: `await seat.read("final")`."""
 
     async def read_each(
         self, want: str | Sequence[str], places: Sequence[int], *, said: bool = False
     ) -> list[dict[str, Tensor]]:
-        """What a model says at each of several places, or about what was said there, read together."""
+        """A model's readings at each of several places, or of the texts there, in one pass."""
 
     async def read_texts(self, want: str | Sequence[str], view: Any, texts: Sequence[str]) -> list[dict[str, Tensor]]:
-        """What a model says about each of several texts after a view, read together."""
+        """A model's readings of each of several texts after a view, in one pass."""
 
     def teacher_force(self, view: Any, text: str, *, after: int | None = None, fresh: bool = False) -> Segment:
         """Append `text` to this role's path as its own output, without sampling."""
@@ -139,14 +139,14 @@ class Env(Protocol):
 
 
 def seats_alone(play: Playing) -> Playing:
-    """Say of an environment's `play` that it awaits nothing but its seats. Its episodes then need no event loop: they are the
+    """Declare that an environment's `play` awaits nothing but its seats. Its episodes then need no event loop: they are the
     same, and many short ones take less time."""
     play.seats_alone = True  # type: ignore[attr-defined]
     return play
 
 
 def one_turn(play: Playing) -> Playing:
-    """Say of an environment's `play` that it shows the ask's view to the environment's one role, once, and closes the record:
+    """Declare that an environment's `play` shows the ask's view to the environment's one role, once, and closes the record:
     `await seats[role].act(ask.shown)`, then `return seats.episode()`. Such episodes may be played as columns."""
     play.one_turn = True  # type: ignore[attr-defined]
     return seats_alone(play)
@@ -172,7 +172,7 @@ class Stage(Protocol):
     """Batch to Batch. `needs` and `gives` name columns, or `pairs`; the loop has every needed column there before the call.
 
     One with `async prefetch(episodes, seed)` receives episodes as soon as they have ended, while others are being played,
-    and the run's seed. With an `asks_early` that is False it says that it need not be.
+    and the run's seed. With an `asks_early` that is False it need not be.
     """
 
     @property

@@ -170,7 +170,7 @@ class Recipe:
 
 
 def declares(thing: Any, kind: str, words: tuple[str, ...]) -> None:
-    """Refuse a stage or loss that does not say which columns it works with."""
+    """Refuse a stage or loss that does not declare its columns."""
     for word in words:
         if not hasattr(thing, word):
             does = {"needs": "reads", "gives": "adds", "wants": "reads live from the model"}[word]
@@ -235,10 +235,10 @@ class Study:
 class Claim:
     """A paper's word on its method, as an experiment at an equal budget. Everything that decides its numbers is in it.
 
-    The method's `metric` is compared with `baseline`'s, and `effect` is the smallest difference that counts. `kind` is what is
-    said: "better"; "at least as good"; "equal"; "cheaper", less of the metric while `keeps` is at least as good, within `loss`;
-    "bound", the metric itself is on the better side of `bound`; "slope", it gets better by `effect` or more with every doubling
-    of a knob `along` some values (`tries=2,4,8`).
+    The method's `metric` is compared with `baseline`'s, and `effect` is the smallest difference that counts. `kind` is the kind
+    of claim: "better"; "at least as good"; "equal"; "cheaper", less of the metric while `keeps` is at least as good, within
+    `loss`; "bound", the metric itself is on the better side of `bound`; "slope", it gets better by `effect` or more with
+    every doubling of a knob `along` some values (`tries=2,4,8`).
 
     `baseline` and `ablation` (the method without its idea) name a recipe, and knobs of it: `grpo kl=0.04 centre.std=false`;
     `method` has knobs of the method alone, `settings` those that all arms are given. `metric` is any number of any exam
@@ -368,7 +368,7 @@ class RecipeEntry:
 
     @property
     def screened(self) -> Screening:
-        """How it is screened: as it says; else in the plain setting, with the ablation of its claims where one has one."""
+        """How it is screened: as it declares; else in the plain setting, with the ablation of its claims where one has one."""
         claimed = next((claim for claim in self.claims if claim.ablation), None)
         return self.screening or Screening(ablation=claimed.ablation if claimed is not None else "")
 
@@ -450,8 +450,8 @@ def recipe(
     absent: Mapping[str, Any] | None = None,
     data: Rows | None = None,
 ) -> Callable[[Callable[..., Recipe | Study]], RecipeEntry]:
-    """Name a function that builds a Recipe or a Study; `on` another recipe, one that changes what that one made. `claim` is
-    what its paper says of it, to be registered and run; `screening` the settings that it is screened in. `absent` is
+    """Name a function that builds a Recipe or a Study; `on` another recipe, one that changes what that one made. `claim`
+    is its paper's claim, to be registered and run; `screening` the settings that it is screened in. `absent` is
     for knobs that joined a Study later: the values that mean what it did without them, which are not in its hash. `data`
     is what the rows of a file are for it: by default those of the recipe it is based on, or problems with answers to find;
     "pairs" of answers, answers with "labels", solutions in labelled "steps".

@@ -312,7 +312,7 @@ def weighted_pearson(weights: Array, x: Array, y: Array) -> Array:
 
 
 def weighted_ranks(weights: Array, x: Array) -> Array:
-    """The ranks of items where each stands as often as its weight says, for each row of weights; equal ones share the mean of
+    """The ranks of items, each repeated by its weight, for each row of weights; equal ones share the mean of
     theirs.
 
     >>> weighted_ranks(np.array([[1.0, 2.0, 1.0]]), np.array([5.0, 1.0, 5.0])).tolist()
@@ -392,7 +392,7 @@ class Bin(NamedTuple):
 
     size: int
     said: float  # their mean
-    was: float  # how often what they said was so
+    was: float  # how often they were right
 
 
 def reliability(chance: Sequence[float], truth: Sequence[float], bins: int = 10) -> list[Bin]:
@@ -422,7 +422,7 @@ def calibration_error(chance: Sequence[float], truth: Sequence[float], bins: int
 
 
 def brier(chance: Sequence[float], truth: Sequence[float]) -> float:
-    r"""Brier's score, the mean of $(p - y)^2$ (Brier 1950): 0 is perfect, 1/4 is what always saying 1/2 gets.
+    r"""Brier's score, the mean of $(p - y)^2$ (Brier 1950): 0 is perfect, 1/4 is that of always predicting 1/2.
 
     >>> round(brier([0.9, 0.8, 0.2], [1, 0, 0]), 4)
     0.23

@@ -19,8 +19,8 @@ Split = Literal["train", "test"]
 class Conversation(list[dict[str, Any]]):
     """Messages that a model is shown, `{"role": ..., "content": text}` each, the last of them the user's.
 
-    As text (`str`) it is what they say, one after the other; in a template, `"{prompt} Be brief.".format(prompt=...)`, what the
-    user says last, which is what `saying` puts other words in the place of.
+    As text (`str`) it is their contents, one after the other; in a template, `"{prompt} Be brief.".format(prompt=...)`, the
+    user's last message, which `saying` replaces.
 
     >>> talk = Conversation([{"role": "system", "content": "Be brief."}, {"role": "user", "content": "2 + 2?"}])
     >>> f"{talk} Now!", talk.saying("3 + 3?")[-1]["content"], str(talk)
@@ -44,7 +44,7 @@ class Conversation(list[dict[str, Any]]):
 @dataclass(frozen=True)
 class Task:
     """One problem. `id` is unique inside its family; `meta` holds whatever its checker needs, as JSON values. `view` are the
-    messages that show it, where `prompt`, what the user says last, is not all there is to see: a system message, earlier turns.
+    messages that show it, where `prompt`, the user's last message, is not all there is to see: a system message, earlier turns.
 
     Args:
         id: unique inside the family.
@@ -107,7 +107,7 @@ class TaskSource(Protocol):
 
     One whose checks wait for something outside of this process also has `async check_later(task, completion)`, or
     `check_track_later(task, track)`, with the same verdict: runs ask it for many tries at once, as episodes end.
-    With a `checks_later` that is False it says that they need not.
+    With a `checks_later` that is False they need not.
     """
 
     @property
@@ -123,7 +123,7 @@ class TaskSource(Protocol):
 
 
 def truth_of(source: TaskSource, task: Task, track: Mapping[str, Any]) -> float | None:
-    """What a source says of a track: by its `check_track`, where it has one, else by `check` of the text. Without a text that
+    """A source's verdict on a track: by its `check_track`, where it has one, else by `check` of the text. Without a text that
     could be checked, nothing."""
     look = getattr(source, "check_track", None)
     if look is None and makes_no_text(track.get("path") or ()):

@@ -1,4 +1,4 @@
-"""An episode as a person would read it: who was shown what and what they said to it, turn by turn, and how it ended.
+"""An episode as a person would read it: the view and the output of each role, turn by turn, and how it ended.
 
 Leaves out: numbers for each token (the studio has them).
 """
@@ -15,7 +15,7 @@ from guerdon.core.episode import End, Episode, Segment
 WIDTH = 100
 LONGEST = 60  # characters of what came of it: longer records are for programs to read
 SHOWN = "  │ "  # before what a role is shown
-SAID = "  "  # before what it says
+SAID = "  "  # before its output
 
 
 def transcript(episode: Episode, width: int = WIDTH) -> str:

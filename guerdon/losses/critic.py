@@ -28,7 +28,7 @@ class value(Term):
     not have it; 0: off). `weight=0.5` makes it half the squared error.
 
     Assumes a `target` made before the update. The critic is unbiased for the mean of `target`, whatever that is: a
-    bootstrapped return brings its own bias, and `clip` biases it towards what it said before. The value of a trunk's
+    bootstrapped return brings its own bias, and `clip` biases it towards its earlier value. The value of a trunk's
     step is taught the mean of its tracks' returns. Steps without a target are taught nothing.
 
     Notes `value_error`, the mean squared error, and at the end of an update `explained_variance`, which is

@@ -42,7 +42,7 @@ class dpo(Term):
     where the pair's own margin $m$ is larger (ODPO, Amini et al. 2024, arXiv:2402.10571). `smoothing` $=\epsilon$
     takes every label $\ell$ for $\ell(1-\epsilon) + (1-\ell)\epsilon$: conservative DPO.
 
-    Assumes Bradley-Terry preferences (logistic) and pairs that cover what the policy may say; off-policy pairs are
+    Assumes Bradley-Terry preferences (logistic) and pairs that cover what the policy may generate; off-policy pairs are
     learned from as they are, which biases it towards what they cover. Given steps are not the actor's and do not
     count.
 

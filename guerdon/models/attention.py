@@ -1,4 +1,4 @@
-"""What each token attends to: a decoder runs over a flat row of tokens, and its memory says what each looks back at.
+"""What each token attends to: a decoder runs over a flat row of tokens, and its memory gives what each attends to.
 
 `Runs` is the memory of training and of reading prompts: stretches of tokens, each after an earlier stretch or none.
 A prompt that several answers follow, or the trunk of a tree, therefore stands in the row once.

@@ -52,8 +52,8 @@ GEMMA_PARTS = {
     "pre_feedforward_layernorm": "ffn_norm",
     "post_feedforward_layernorm": "post_ffw_norm",
 }
-FREQUENCIES = "rope_freqs.weight"  # what each angle is divided by: how such a file says `llama3` positions
-LLAMA3 = {"low": 1.0, "high": 4.0, "original": 8192}  # of Llama 3.1 to 3.3; the file does not say them
+FREQUENCIES = "rope_freqs.weight"  # what each angle is divided by: `llama3` positions in such a file
+LLAMA3 = {"low": 1.0, "high": 4.0, "original": 8192}  # of Llama 3.1 to 3.3; not in the file
 
 
 def read(path: Path) -> tuple[DecoderConfig, Chat, Mapping[str, Tensor]]:

@@ -56,7 +56,7 @@ class lm(TextModel):
     It runs `on` a GPU where there is one. With `recompute`, what a layer computed is computed again for its gradient
     instead of being kept: a third more work, a fraction of the memory.
 
-    With `value` it has a head that says a number: a critic, or a reward model. A fresh one says 0. `value` may also be a
+    With `value` it has a head that returns a number: a critic, or a reward model. A fresh one returns 0. `value` may also be a
     `head(outputs=3, width=64)`, of several numbers or with a hidden layer.
 
     Args:
@@ -273,7 +273,7 @@ class lm(TextModel):
 
         `logp` and `entropy` are of the distribution each step was sampled from; `certainty`, without a gradient, is how far
         it is from uniform before anything is cut from it; `top_token` and `top_logp`, [S, T], are its likeliest tokens, and
-        `logp_at` the log-probs of those that another model named (the batch's column `MODEL.top_token`). What the head says
+        `logp_at` the log-probs of those that another model named (the batch's column `MODEL.top_token`). The head's output
         is `value` before each step, `after` it, and `final` after each track's last. `hidden`, [S, E], is the last layer's
         state after each step.
         """

@@ -46,7 +46,7 @@ def read_text(path: Path, most: int = TEXT) -> str:
 
 
 def read_object(path: Path) -> dict[str, Any]:
-    """What a JSON file says, which must be an object."""
+    """The content of a JSON file, which must be an object."""
     try:
         value = json.loads(read_text(path))
     except (ValueError, RecursionError) as error:

@@ -34,7 +34,7 @@ def probe(
 ) -> list[dict[str, Tensor] | None]:
     """Of each (path, view, text) the readings of the text's steps, and of the end of it all: {"logp": [T], "final": []}.
 
-    A text is said whole, with what ends a turn after it; actions in its place (an array) are just those, and None is
+    A text is teacher-forced whole, with what ends a turn after it; actions in its place (an array) are just those, and None is
     nothing. A view of None shows nothing: the turn of the path continues. None means longer than the model's
     context. `sampling` is the distribution that log-probs are of (`Sampling()`), `grad` makes all of it differentiable.
 
@@ -111,7 +111,7 @@ def in_words_of(model: Model, path: Sequence[Segment]) -> Sequence[Segment]:
 
 
 def retold(model: Model, path: Sequence[Segment]) -> list[Segment]:
-    """What was shown and said on a path, in a model's own tokens. A turn that did not end has no end to say."""
+    """The views and outputs of a path, in a model's own tokens. A turn that did not end has no end token."""
     segments: list[Segment] = []
     for s in path:
         reply = model.teacher_force(s.view, s.text, segments)

@@ -227,7 +227,7 @@ def _told(allowance: _Allowance) -> Iterator[None]:
 
 
 def _first(error: BaseException) -> BaseException:
-    """What the system said, which httpcore has put into words of its own twice."""
+    """The system's message, which httpcore has reworded twice."""
     first, before = error, error.__cause__ or error.__context__
     while before is not None:
         first, before = (before if isinstance(before, OSError) else first), before.__cause__ or before.__context__

@@ -53,7 +53,7 @@ def batch_signs(batch: Batch) -> dict[str, float]:
 
 
 def proxy_column(batch: Batch) -> str:
-    """The column that says what a try is worth; empty where none has a value."""
+    """The column with the score of a try; empty where none has a value."""
     there = [n for n in WORTH if n in batch.cols and batch.cols[n].level == "track" and batch.cols[n].value.dim() == 1]
     return next((n for n in there if not bool(batch.cols[n].missing.all())), "")
 

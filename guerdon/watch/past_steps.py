@@ -42,7 +42,7 @@ class Past:
 
     @property
     def proxy(self) -> str:
-        """The column that says what a try is worth to the run; empty where none does."""
+        """The column with the score of a try in the run; empty where there is none."""
         return next((name for name in WORTH if f"{name}/mean" in self.starts), "")
 
     def names(self, *ends: str) -> list[str]:
@@ -65,7 +65,7 @@ class Past:
 
     @property
     def judged_by(self) -> str:
-        """The column that says what is right: the truth, or else the task's own check."""
+        """The column of what is right: the truth, or else the task's own check."""
         return next((name for name in (TRUTH, "correct") if f"{name}/mean" in self.starts), "")
 
     def is_solved(self, block: int, share: float = 0.95) -> bool:

@@ -1,4 +1,4 @@
-"""Rules about what is said: how long, how repetitive, how much the same from try to try."""
+"""Rules about generated text: length, repetition, and similarity between tries."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ RULES: dict[str, Any] = {
 
 
 class Watchman:
-    """Watches one run by some rules, all of them where nothing else is said."""
+    """Watches one run by some rules, all of them by default."""
 
     def __init__(self, rules: Sequence[Rule] | None = None) -> None:
         self.rules = [made() for made in RULES.values()] if rules is None else [*rules]

@@ -67,7 +67,7 @@ class Admission:
             self.queue.metrics.request(scope["path"] if known else "other", sender.status)
 
     def _refused(self, scope: Scope, headers: Headers) -> Response | None:
-        """What is said to who is not let in. A connection that was let in once is known from then on."""
+        """The answer to refused clients. A connection that was let in once is known from then on."""
         path, limits = scope["path"], self.queue.limits
         if path in OPEN:
             return None

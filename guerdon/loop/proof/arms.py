@@ -34,7 +34,7 @@ START_SEED = 0  # of what arms begin with: one model, as one that was downloaded
 
 @dataclass(frozen=True)
 class Arm:
-    """A recipe with its settings, and how long and how closely it is run: without a budget, as long as the recipe says. `what`
+    """A recipe with its settings, and how long and how closely it is run: without a budget, for the recipe's length. `what`
     is how people call it; `starts` are what it begins with, by the model that each prepares."""
 
     what: str
@@ -102,11 +102,11 @@ class Arm:
         return next((Path(file).parent for file in self._made[2]), None)
 
     def identity(self) -> dict[str, Any]:
-        """What an evidence file says of it: its words, and what it was."""
+        """Its entry in an evidence file: its name, and its settings."""
         return {"what": self.what, "hash": self.hash}
 
     def key(self, seed: int) -> str:
-        """The same for all runs that are the same experiment, whatever code runs it: that is what a record's code says."""
+        """The same for all runs that are the same experiment, whatever code runs it: the code is in the record."""
         if seed not in self._keys:  # a trial asks for each many times
             before = [[name, start.key(START_SEED)] for name, start in sorted(self.starts.items())]
             spends = None if self.budget is None else knobs(self.budget)
@@ -230,7 +230,7 @@ def points_of(claim: Claim) -> list[str]:
 
 
 def starts_of(claim: Claim) -> dict[str, str]:
-    """What is trained first, by the model that it prepares: the policy, unless it is said."""
+    """What is trained first, by the model that it prepares: the policy, by default."""
     return {POLICY: claim.start} if claim.start and isinstance(claim.start, str) else dict(claim.start or {})
 
 

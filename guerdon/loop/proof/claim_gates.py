@@ -1,4 +1,4 @@
-"""Gates: whether an experiment can show anything about the method. Each can fail, and the page says which did.
+"""Gates: whether an experiment can show anything about the method. Each can fail, and the page lists which did.
 
 - **problem**: what the method is for occurs in the baseline, by the setting's failure mode;
 - **chance**: the baseline's scores lie above chance;
@@ -36,7 +36,7 @@ def failed(gates: Sequence[Gate]) -> list[Gate]:
 
 
 def problem(name: str, values: Sequence[float], low: float, high: float) -> Gate:
-    """Whether the mean of a failure mode over the baseline's runs lies where the setting says."""
+    """Whether the mean of a failure mode over the baseline's runs lies in the setting's range."""
     mean = fmean(values)
     return _gate("problem", low <= mean <= high, f"{name} is {mean:.3g} in the baseline", f"{low:g} to {high:g}")
 
@@ -188,7 +188,7 @@ def solutions_fit(claim: Claim, arm: Arm) -> Gate | None:
 
 
 def has_solutions(source: Any) -> bool:
-    """Whether every problem comes with a worked one: a mixture of what has none says that it has."""
+    """Whether every problem comes with a worked one: a mixture of sources without any still reports that it has."""
     return all(hasattr(each, "solution") for each in (source, *kinds_of(source).values()))
 
 

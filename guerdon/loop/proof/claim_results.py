@@ -32,7 +32,7 @@ EQUAL_BY = ("read", "updates")  # besides the budget's own unit
 
 
 def judged(trial: Trial, known: Known) -> dict[str, Any]:
-    """Everything that evidence says of a claim, or of a recipe in a setting."""
+    """The whole evidence of a claim, or of a recipe in a setting."""
     claim, arms = trial.claim, trial.tuned(known)
     first, fresh = trial.complete(known)
     runs = {name: trial.records(known, name, first if name == PLAIN else [*first, *fresh]) for name in arms}

@@ -59,8 +59,8 @@ class ProofProgress:
 
 
 def status(runs: Path) -> list[dict[str, Any]]:
-    """Every process that proved among some runs, the oldest first: its command, how many runs of how many are done, whether it
-    runs, ended or stopped, and a line that says so."""
+    """Every process that proved among some runs, the oldest first: its command, how many runs of how many are done, whether
+    it runs, ended or stopped, and a line with that."""
     return [_told(path) for path in sorted((runs / FOLDER).glob("*.json"))]
 
 

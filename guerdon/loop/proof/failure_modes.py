@@ -1,7 +1,7 @@
 """Failure modes: whether the problem that a method is for occurs, measured on the batches that a baseline trains on.
 
 Each measure takes a batch with the truth of every try in `correct` and what was learned from in `reward` (without one the
-truth), and returns one number, or None where the batch does not say. `failure_mode` is the stage that measures in a run.
+truth), and returns one number, or None where the batch does not have it. `failure_mode` is the stage that measures in a run.
 """
 
 from __future__ import annotations

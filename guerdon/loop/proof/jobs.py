@@ -140,7 +140,7 @@ def _run_held(job: RunJob, folder: RunFolder) -> str:
             run_recipe(recipe, folder, options, job.seed, steps, [ran.paced], notes, job.starts)
     if not is_done(job.folder):
         return INTERRUPTED
-    shutil.rmtree(folder.checkpoints, ignore_errors=True)  # the events say all that a proof is made of
+    shutil.rmtree(folder.checkpoints, ignore_errors=True)  # the events contain all that a proof needs
     if not job.keeps:
         shutil.rmtree(folder.models, ignore_errors=True)
     return ""
@@ -283,14 +283,14 @@ def _begin(stop: Event, workers: int) -> None:
 
 
 def share_machine(workers: int) -> None:
-    """Said before the first use of the GPU, by one of several processes that use it."""
+    """Called before the first use of the GPU, by one of several processes that use it."""
     wait_asleep()
     share_gpu(workers)
 
 
 def wait_asleep() -> None:
-    """Wait for the GPU asleep, not in a loop that asks: there are more runs than cores. Said before the first kernel; where the
-    library of CUDA cannot be reached, waiting costs a core."""
+    """Wait for the GPU asleep, not in a loop that asks: there are more runs than cores. Called before the first kernel; where
+    the library of CUDA cannot be reached, waiting costs a core."""
     if torch.version.cuda is None:
         return
     with contextlib.suppress(OSError, AttributeError):

@@ -1,7 +1,7 @@
 """Known results of runs: those of evidence files, and those of this folder of runs.
 
-A run is known by its key, which says what was computed, and by its machine, while the code that it executed is as it was. So a
-lost run folder costs nothing, and evidence that was made elsewhere is extended rather than made again.
+A run is identified by its key, the hash of what was computed, and by its machine, while the code that it executed is as it
+was. So a lost run folder costs nothing, and evidence that was made elsewhere is extended rather than made again.
 """
 
 from __future__ import annotations

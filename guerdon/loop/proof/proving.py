@@ -81,7 +81,7 @@ class How:
         return evidence.has(self.folder, self.file_of(find_recipe(recipe)))
 
     def options(self, claim: Claim) -> Options:
-        """With exams as large as the claim says."""
+        """With exams of the claim's size."""
         if self.quick:
             return QUICK_OPTIONS
         return dataclasses.replace(OPTIONS, eval_tasks=BETWEEN * claim.exam // EXAM, eval_whole=claim.exam)
@@ -268,7 +268,7 @@ def _evidence(name: str, entry: RecipeEntry, trials: Sequence[Trial], known: Kno
 
 
 def _history(how: How, name: str, claims: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """What evidence says of changes of its code after its runs, while these are among its own."""
+    """The note in evidence about changes of its code after its runs, while these are among its own."""
     folders = [f for f in (how.folder, evidence.SHIPPED) if evidence.has(f, name)]
     is_there = bool(folders) and not missing_records(
         folders[0], name

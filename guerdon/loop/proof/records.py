@@ -1,4 +1,4 @@
-"""What a finished run says, for any claim: its evaluations with what had been spent by then, and its cost.
+"""The record of a finished run, for any claim: its evaluations with what had been spent by then, and its cost.
 
 A record is plain JSON, and all that a proof keeps of a run: scores, curves and costs are read off it.
 """
@@ -31,7 +31,7 @@ Record = Mapping[str, Any]
 
 
 def record_of(folder: Path) -> dict[str, Any]:
-    """A finished run as a record. One that is damaged has no say."""
+    """A finished run as a record. A damaged one does not count."""
     run = Run(folder)
     if run.damage:
         raise Damaged(f"{folder} is damaged ({'; '.join(run.damage)}): run the same command again, which repeats it")
@@ -84,7 +84,7 @@ def _short(value: Any) -> Any:
 
 
 def is_about_accuracy(claim: Claim) -> bool:
-    """Whether plain GRPO, which learns nothing else, can say what there is to gain."""
+    """Whether plain GRPO, which learns nothing else, shows what there is to gain."""
     return claim.metric.removeprefix(MEAN) == ACCURACY
 
 

@@ -124,7 +124,7 @@ class Trial:
 
     @staticmethod
     def _of_seed(arms: Mapping[str, Arm], seed: int) -> dict[str, Arm]:
-        """The arms that a seed is run for. GRPO on the true reward says what there is to gain, by the first seeds alone."""
+        """The arms that a seed is run for. GRPO on the true reward shows what there is to gain, by the first seeds alone."""
         return {name: arm for name, arm in arms.items() if name != PLAIN or seed < FRESH}
 
     # --- seeds ----------------------------------------------------------------------------------------------------
@@ -223,7 +223,7 @@ class Trial:
         return [score_of(record, self.claim, metric) for record in self.records(known, name, seeds)]
 
     def gates(self, known: Known) -> list[Gate]:
-        """Whether anything can be seen here, by the first eight seeds: what they say stands."""
+        """Whether anything can be seen here, by the first eight seeds: their result is final."""
         seeds = range(self.rules.seeds)
         records = {name: self.records(known, name, seeds) for name in self.arms}
         there = {name: each for name, each in records.items() if each}

@@ -101,7 +101,7 @@ class perplexity_gain(ModelLeaf):
 
     The model is shown the prompt, and the prompt, `between` and the completion, and made to say the answer each time.
     Quiet-STaR (Zelikman et al. 2024, arXiv:2403.09629) rewards thoughts by how much they raise the likelihood of the text to
-    come; its baseline is the mean over thoughts, here the case without a thought. A completion that states the answer earns most,
+    come; its baseline is the mean over thoughts, here no thought. A completion that states the answer earns most,
     so where the policy sees the answer it learns to copy. Without an answer it does not apply; what is too long for the model
     failed.
 
