@@ -23,7 +23,7 @@ class role_baseline(FieldColumns):
     r"""$A = r - b_{role}$, then $b_{role} \leftarrow \alpha\,b_{role} + (1 - \alpha)\,\bar r_{role}$ with the mean over
     this step's tracks of the role: a running baseline for each role of a game.
 
-    For self-play, where a group of tries says little: the seats of a game pay differently (the first to move may win more
+    For self-play, where groups of tries are not comparable: the seats of a game pay differently (the first to move may win more
     often) and every opponent is another start. SPIRAL (Liu et al. 2025, arXiv:2506.24119) has $\alpha = 0.95$. With
     `by_family` each family of tasks has baselines of its own.
 
@@ -88,7 +88,7 @@ class weighted_baseline(FieldColumns):
     where steps have gradients of one size that are orthogonal: OPO (Hao et al. 2025, arXiv:2505.23585). `weights` names a
     track column of better guesses. With `others` the own track is left out of both sums.
 
-    *Assumes* what is said of the weights; wrong ones cost variance alone. *Biased* without `others`, as the own reward
+    *Assumes* that the weights are these norms; wrong ones cost variance alone. *Biased* without `others`, as the own reward
     and the own length are in the baseline; the paper has it so. With `others` unbiased for weights of any kind.
 
     A track without a reward or a weight is in neither sum; without a reward it has no advantage. Alone with its value, or

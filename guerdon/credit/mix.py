@@ -29,7 +29,7 @@ class mixed(FieldColumns):
 
     *Assumes* that the columns are on scales that may be added. Unbiased where each of them is, for the weighted objective.
 
-    A column that does not apply to a step says nothing there and adds 0; a step to which none applies has no advantage. A
+    A column that does not apply to a step adds 0 there; a step to which none applies has no advantage. A
     broken one leaves the sum without a value: half of it is not what was asked for.
 
     Args:
@@ -63,7 +63,7 @@ class separately(FieldColumns):
     Added first, a reward with a wide spread drowns the others, and different rewards that add up to the same become one.
     GDPO (Liu et al. 2026, arXiv:2601.05242) is this and then `whiten()`. `by`, `std` and `eps` are those of `centre`.
 
-    *Assumes* that the weights are meant as the rewards' say in the gradient, not as rates of exchange. *Biased* as
+    *Assumes* that the weights are meant as the rewards' shares of the gradient, not as rates of exchange. *Biased* as
     `centre` is; with `std`, also for the weighted sum of the rewards: a reward that nearly all tries earn counts as much
     as one that half of them earn.
 
@@ -176,7 +176,7 @@ class teacher_log_ratio(FieldColumns):
 
     Its mean over steps is minus the reverse KL from the teacher, in its sampled (k1) form, which is what on-policy distillation
     goes down (Agarwal et al. 2023, GKD, arXiv:2306.13649; Gu et al. 2023, MiniLLM, arXiv:2306.08543). No more is asked of the
-    teacher than the log-prob of the token that was said; `losses.distillation.distilled` compares more tokens at a step.
+    teacher than the log-prob of the generated token; `losses.distillation.distilled` compares more tokens at a step.
     `kl_teacher` is logged.
 
     *Assumes* that both have the same tokens. Unbiased as an estimate of that divergence; as an advantage, with

@@ -71,11 +71,11 @@ class reward_to_go(FieldColumns):
 class redistribute(FieldColumns):
     r"""$r_t = R\,w_t / \sum_u w_u$: a track's return, spread over its steps; the parts add up to the return.
 
-    `weights` names a step column of numbers that are not negative: attention, surprise, a model's say about each step.
+    `weights` names a step column of numbers that are not negative: attention, surprise, a model's score of each step.
     Without one, or where a track's weights add up to 0, every step gets the same share. A reward model's attention as
     weights is Attention Based Credit (Chan et al. 2024, arXiv:2402.00782).
 
-    *Assumes* that the weights say which steps earned the return. *Biased:* the sum along a track is kept, so a track is
+    *Assumes* that the weights reflect which steps earned the return. *Biased:* the sum along a track is kept, so a track is
     worth what it was worth; but `reward_to_go` no longer counts for a step what was moved to the steps before it.
 
     Given steps get a share like any other. A track without a return has none to spread; a step without a weight gets 0.

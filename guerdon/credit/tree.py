@@ -1,6 +1,6 @@
 """Values of the nodes of a tree, and the gain of the segments between them.
 
-One tree for all credit of parts of a track: `Tree` says which node each continues, what each is worth, and to which one a step
+One tree for all credit of parts of a track: `Tree` holds which node each continues, what each is worth, and to which one a step
 leads. Three are made: of segments that were played with branches (`prefix_gain`), of independent tries of one ask that share a
 beginning (`branch_gain`), and chains whose places have Monte Carlo values (`restart_values.py`).
 
@@ -59,8 +59,8 @@ class Tree:
 
 
 def played_tree(batch: Batch, reward_K: Tensor, mean: Literal["track", "child"] = "track") -> Tree:
-    """The segments of a batch as nodes, and behind them a start for each task and role. `mean` says what a segment is worth
-    that was gone on from: the mean over its tracks, or over its children, each counted once."""
+    """The segments of a batch as nodes, and behind them a start for each task and role. `mean` is the value of a continued
+    segment: the mean over its tracks, or over its children, each counted once."""
     above = batch.parent.clamp(min=0)
     continues = (batch.parent >= 0) & (batch.role[above] == batch.role)
     group_K, starts = batch.group("task")
@@ -101,11 +101,11 @@ class prefix_gain(FieldColumns):
     `mean="child"` takes $V(g)$ as the mean over the segments that continue $g$, each counted once however many tracks go
     through it, as SPO-tree does (Guo et al. 2025, arXiv:2505.23564): where some branches end early the two differ. With
     `once` a segment counts once in the loss as well, not as often as there are tracks through it: its gain is divided by
-    their number. SPO's released code learns from segments so, which gives the many last ones most of the say.
+    their number. SPO's released code learns from segments so, which gives the many last ones most of the weight.
 
     With `mean="track"` the gains along a track add up to its reward less the task's mean, so a tree of depth one is Dr. GRPO's
     `centre`; with either, a tree in which nothing branches but the first segments. The difference to `centre(by="parent")`:
-    there the parent's value is the mean of its children, whatever `mean` says of them. It is the local advantage of TreeRL (Hou
+    there the parent's value is the mean of its children, whatever `mean` is. It is the local advantage of TreeRL (Hou
     et al. 2025, arXiv:2506.11902), without its global one and its search.
 
     *Assumes* that branches are draws of the policy from their parent, and that where a tree branches does not depend on

@@ -21,7 +21,7 @@ class turn_baseline(FieldColumns):
     r"""$A_{i,t} = G_{i,t} - \frac{1}{n-1}\sum_{j \ne i} G_{j,t}$, with $G_{j,t} = 0$ where try $j$ has ended before $t$.
 
     `returns` is a column of returns from each step on (`reward_to_go`; with `per="turn"` for turns). $t$ counts turns, or
-    steps with `per="step"`. A try that is over has nothing more to come, and that is what it says about time $t$. No paper:
+    steps with `per="step"`. A try that is over has nothing more to come, so its return at time $t$ is 0. No paper:
     RLOO's argument, turn by turn.
 
     *Assumes* that the $n$ tries at a task are independent, and that a cut track would have earned nothing more. Unbiased,

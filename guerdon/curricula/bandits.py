@@ -22,7 +22,7 @@ from guerdon.curricula.plain import EpochSampler
 
 
 class Chooser(Protocol):
-    """A part that remembers what tries at each kind were worth, and says how often each kind is to be drawn."""
+    """A part that remembers what tries at each kind were worth, and decides how often each kind is drawn."""
 
     def scores(self, kinds: Sequence[str]) -> list[float]:
         """How good it is to draw each kind now."""
@@ -35,7 +35,7 @@ class Chooser(Protocol):
 
 
 class Signal(Protocol):
-    """A part that says what each track of a batch was worth."""
+    """A part that values each track of a batch."""
 
     def __call__(self, batch: Batch) -> Tensor:
         """[K], NaN where there is no value."""

@@ -1,7 +1,7 @@
 """Problems by forecast: a model predicts from the prompt the mean reward of its tries.
 
 Both halves are here: choosing by the forecast, and the rows that teach the model to make it.
-A prompt is read alone, with nothing said after it, in both.
+A prompt is read alone, without an answer, in both.
 Leaves out: the loss (`losses.reward_modelling.outcome`) and the model's head (`lm(value=True)`).
 """
 
@@ -36,7 +36,7 @@ ROLE = "reader"  # of a prompt's row: no seat, for no role acts there
 class predicted:
     r"""Of `times` $\cdot n$ problems the $n$ whose forecast $V(x)$ is nearest to `target`, `tries` tries each.
 
-    $V$ is what the head of `model` says at the end of a prompt. PCL (Gao et al. 2025, arXiv:2510.01135) aims at problems
+    $V$ is the output of the head of `model` at the end of a prompt. PCL (Gao et al. 2025, arXiv:2510.01135) aims at problems
     that are solved half of the time, for there tries differ most. Candidates are read in one pass and no word is sampled:
     **that pass over** `times` $\cdot n$ **prompts is in no count of tokens**, only in the time a step takes. Candidates that
     are not chosen are passed over (of a finite set, until they come round again); one that occurs twice is taken a
@@ -111,7 +111,7 @@ class predicted:
 
 @part
 class prompts_alone(FieldColumns):
-    """The prompts of a step as rows to learn from: one track for each ask, nothing said after it, and as its column `rate`
+    """The prompts of a step as rows to learn from: one track for each ask, without an answer, and as its column `rate`
     the mean of what its tries have in `column`. A prompt none of whose tries has a value teaches nothing.
 
     For `Learn(model, outcome("rate"), on=prompts_alone())`: a model trained so predicts from the prompt the mean outcome
@@ -150,7 +150,7 @@ def nearest(tasks: Sequence[Task], forecast: Sequence[float], target: float, n: 
 
 
 def forecasts(asks: Sequence[Ask], model: str, play: Play) -> list[float]:
-    """What a model's head says at the end of each prompt. Nothing is sampled."""
+    """The output of a model's head at the end of each prompt. Nothing is sampled."""
     readings = probe(_forecaster(model, play), [((), ask.shown, None) for ask in asks], ["final"])
     if None in readings:
         raise UserError(

@@ -38,7 +38,7 @@ class knapsack:
     `least`; and where those between need fewer tries than are left, each as many as show both outcomes at a chance of
     `sure`, the rest goes to those at 0 (to those at 1 and the untried, where none is), for a rate of 0 from few tries need
     not be one. What is left when all between have their `most` goes to those with the fewest. Unlike in that code `most` binds
-    everywhere, and `least` tries are worth what the formula says (there they are worth nothing unless one is added).
+    everywhere, and `least` tries are worth the formula's value (there they are worth nothing unless one is added).
 
     *Needs problems that come again*: a set of finite size (`countdown:1-6@512`); of an endless one all stay unseen, and
     everything is `uniform`. A rate is as old as a lap. Groups differ in size: with the mean over tracks or steps a problem

@@ -97,7 +97,7 @@ def read_line(number: int, text: bytes, holes: bool = False) -> JsonLine:
 
 
 def decoded(text: bytes) -> str:
-    """Bytes as text; a ValueError says which is none."""
+    """Bytes as text; a ValueError names the byte that is not."""
     try:
         return text.decode()
     except UnicodeDecodeError as error:
@@ -110,7 +110,7 @@ def too_long() -> str:
 
 
 def parse(text: str, holes: bool = False) -> Any:
-    """The value of one line; a ValueError says what is wrong with it. With `holes` NaN is read, as null."""
+    """The value of one line; a ValueError has what is wrong with it. With `holes` NaN is read, as null."""
     try:
         value = _decoder(holes).decode(text)
         if HALF.search(text):

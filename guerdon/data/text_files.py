@@ -1,4 +1,4 @@
-"""Rows of a text file, JSON lines or CSV: where each begins is remembered, 16 bytes a row, and what it says is read on demand.
+"""Rows of a text file, JSON lines or CSV: where each begins is remembered, 16 bytes a row, and its content is read on demand.
 
 A file is read where it lies while it is in use; one that is written to meanwhile is refused.
 Leaves out: what is wrong with a line of JSON (`lines.py`).
@@ -60,7 +60,7 @@ class TextRecords(Records):
 
     @abc.abstractmethod
     def understand(self, number: int, text: bytes) -> DataRow:
-        """What the bytes of a row say."""
+        """The value of a row's bytes."""
 
     def __len__(self) -> int:
         return len(self.numbers)

@@ -2,7 +2,7 @@
 
 A trace of any agent's becomes an Episode like those that are played here, so that rewards see its turns, calls and results;
 what was played here can be read by any reader of that format. `made` of a segment is the assistant's message as it stood in the
-file, its view the messages before it: a file that is read and written again says the same.
+file, its view the messages before it: a file that is read and written again is equal.
 Leaves out: learning from traces (`tasks/trace_turns.py`), what a line must be (`trace_messages.py`).
 """
 
@@ -37,8 +37,8 @@ TRACE = "trace"  # the format of an episode that came from a file
 
 def read_traces(path: Any, format: str | CallFormat = "hermes") -> list[Episode]:
     """The conversations of a file (JSON lines, Parquet, a list of rows), an Episode each: rewards see `turns`, and of the
-    episode `info["called"]`, every call with its result. Turns are written in `format` (`text`), as a model would say them. All
-    lines are looked at first; malformed ones are refused with their numbers.
+    episode `info["called"]`, every call with its result. Turns are written in `format` (`text`), as a model would generate
+    them. All lines are looked at first; malformed ones are refused with their numbers.
 
     Args:
         path: a file, or a list of rows.

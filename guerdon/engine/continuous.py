@@ -4,7 +4,7 @@ One prompt is read once for all its tries; a request that continues a row that e
 is new.
 Every row draws by its own seed.
 Leaves out: the arithmetic (`cpu.py`, `cuda.py`), which requests there are (`batching.py`),
-what was said (`transcripts.py`), what tokens mean (`models/text.py`).
+the generated tokens (`transcripts.py`), what tokens mean (`models/text.py`).
 """
 
 from __future__ import annotations

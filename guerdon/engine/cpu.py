@@ -146,7 +146,7 @@ class RowCache:
             each[[a, b]] = each[[b, a]]
 
     def settle(self, row: int) -> None:
-        """Have all of a row's keys and values in its own place: a next turn depends on what was said, not on who shared it."""
+        """Have all of a row's keys and values in its own place: a next turn depends on its tokens, not on other rows."""
         T, own = int(self.shared[row]), int(self.length[row] - self.shared[row])
         if T:
             for kept, trunk in ((self.keys, self.trunk.keys), (self.values, self.trunk.values)):

@@ -1,6 +1,6 @@
 """The seats of one episode, one for each role, and its segments as they come.
 
-A seat remembers what its role said before and derives the seed of every call from its place in the run.
+A seat remembers its role's earlier turns and derives the seed of every call from its place in the run.
 It answers the first calls of a restarted episode from the record.
 Leaves out: batching (`engine/batching.py`).
 """
@@ -77,7 +77,7 @@ class EpisodeSeat:
         its own way. A way that generated a stop string has it in its text, for the text continues after
         it. Otherwise as `act`.
 
-        An episode that branches cannot be started again in its middle: the record does not say which way is meant.
+        An episode that branches cannot be started again in its middle: the record does not show which way is meant.
         """
         table = self.table
         if table.ask.prefix is not None:
@@ -117,7 +117,7 @@ class EpisodeSeat:
         text: str | np.ndarray | None = None,
         after: int | None = None,
     ) -> dict[str, Tensor]:
-        """What a model says about this role's path so far, or about `text` said after it: `await seat.read("final")`.
+        """A model's readings of this role's path so far, or of `text` after it: `await seat.read("final")`.
 
         `logp`, `entropy`, `value`, `after` and `hidden` are of the text's steps, `final` is a number at the end of it all. By
         default it is the role's own model; `"critic.final"` asks another of the run. `view` is shown first; without it,
@@ -129,8 +129,8 @@ class EpisodeSeat:
     async def read_each(
         self, want: str | Sequence[str], places: Sequence[int], *, said: bool = False
     ) -> list[dict[str, Tensor]]:
-        """What a model says at each of several places (numbers of segments), read together; `want` as in `read`. With `said`
-        of the steps that were said there, which a model of other tokens cannot read."""
+        """A model's readings at each of several places (numbers of segments), in one pass; `want` as in `read`. With `said`
+        those of the generated steps there, which a model of other tokens cannot read."""
         if not said:
             return await self._read([(self.table.path(self.role, place), None, None) for place in places], want)
         segments = [self.table.segments[place] for place in places]
@@ -141,7 +141,7 @@ class EpisodeSeat:
         return await self._read(items, want)
 
     async def read_texts(self, want: str | Sequence[str], view: Any, texts: Sequence[str]) -> list[dict[str, Tensor]]:
-        """What a model says about each of several texts, said from the start after `view`; `want` as in `read`."""
+        """A model's readings of each of several texts, from the start after `view`; `want` as in `read`."""
         return await self._read([((), view, text) for text in texts], want)
 
     async def _read(self, items: Sequence[Item], want: str | Sequence[str]) -> list[dict[str, Tensor]]:
@@ -292,7 +292,7 @@ class EpisodeSeats(Mapping[str, EpisodeSeat]):
 
     def cut(self, **seen: Any) -> None:
         """A limit ended the episode: `seats.cut(policy=observation)`. Each role's track ends CUT with what it would have been
-        shown next, a segment without actions, so that a critic can say what was still to come. Of a view that does not fit
+        shown next, a segment without actions, so that a critic can estimate what was still to come. Of a view that does not fit
         the model's context, as much as does: a track that nothing can read could not be learned from."""
         for role, view in seen.items():
             seat, parent = self[role], self.last(role)

@@ -20,7 +20,7 @@ from guerdon.exams.tries import checked, powers, rights, with_interval
 from guerdon.rewards.formula.reward import as_reward
 from guerdon.rewards.stage.score_stages import score
 
-Try = tuple[float, bool]  # what the reward says (NaN where it has no value), and whether it is right
+Try = tuple[float, bool]  # the reward (NaN where it has no value), and whether the try is right
 
 
 @part

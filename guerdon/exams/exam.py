@@ -26,8 +26,8 @@ class Exam:
     """The held-out problems of `source` (or whatever its `exam_asks(tasks, tries, play)` asks), and the `metrics` of how
     `role` does at them (none: accuracy and length).
 
-    `env`, `seats` and `sampling` are the recipe's own where they are None. `tasks` problems are asked `tries` times each (0: as
-    many as the run's options say). The numbers of an exam with a `name` stand as `NAME/metric` beside those of the others.
+    `env`, `seats` and `sampling` are the recipe's own where they are None. `tasks` problems are asked `tries` times each (0:
+    those of the run's options). The numbers of an exam with a `name` stand as `NAME/metric` beside those of the others.
 
     Args:
         source: where the problems come from.

@@ -38,7 +38,7 @@ class ToldTry(NamedTuple):
 
 @part
 class farmed:
-    r"""What a policy would gain in `reward` by saying more without doing more. Every try is padded in three ways, each a
+    r"""What a policy would gain in `reward` by longer texts without more work. Every try is padded in three ways, each a
     text that a policy could generate: its last full step `times` more times before the answer (`repeat`), every step twice
     (`twice`), and `times` lines of `filler`, which do nothing, before the answer (`empty`).
 
@@ -51,7 +51,7 @@ class farmed:
 
     The try itself is scored again too, in the same tokens, so that models process both alike. Left out are tries of a single
     line, those that were cut short or failed, and those for which the reward has no value in all of the ways; `farm_tries`
-    says how many are left. *Biased:* downwards, for there are other ways to farm; and a text longer than `max_tokens` can be
+    is their number. *Biased:* downwards, for there are other ways to farm; and a text longer than `max_tokens` can be
     built but not generated. What a reward compares within a group is compared among texts padded in the same way, and gains
     nothing here.
 

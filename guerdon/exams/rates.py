@@ -30,7 +30,7 @@ class accuracy:
     number of problems). A problem that comes twice counts once, with all its tries. Tries that could not be checked are in
     no rate: their share is `missing`, and `tasks` are the problems that have others. With several kinds of problems `kinds`
     has the pass@1 of each. Where an exam's problems were drawn by kind, kinds weigh the same, and with one try at each
-    `outcomes` says which were solved, `sizes` how many there are of each kind. Unbiased.
+    `outcomes` gives which were solved, `sizes` how many there are of each kind. Unbiased.
 
     >>> import guerdon as gd
     >>> from guerdon.exams.example_sitting import example_sitting

@@ -26,11 +26,11 @@ from guerdon.tasks.recited_rows import RecitedRows
 
 @part
 class pair_accuracy:
-    r"""Every right try against every wrong one of the same problem, by what the value head of `model` says after each.
+    r"""Every right try against every wrong one of the same problem, by the value head of `model` after each.
 
     With $p=\sigma(r^+-r^-)$: `pair_accuracy`, the share with $p>\frac12$ (a tie counts half); `pair_brier`, the mean of
     $(1-p)^2$; `pair_ece`, the expected calibration error of the verdict, which is as sure as $\max(p, 1-p)$. Problems
-    with tries of one kind only make no pair; `pairs_examined` says how many there were. Pairs of one problem are not
+    with tries of one kind only make no pair; `pairs_examined` is their number. Pairs of one problem are not
     independent.
 
     Args:
@@ -73,13 +73,13 @@ class pair_accuracy:
 @part(aliases=("labelled_first_error",))
 class first_error(FieldColumns):
     r"""Lines of solutions against the task's step checker, or steps against a file's labels (`gd.tasks.labelled_steps`), with
-    $p=\sigma(v)$ of what the value head of `model` says after each one's last token.
+    $p=\sigma(v)$ of the value head of `model` after each one's last token.
 
     Over lines up to the first error: `step_accuracy` at $p\ge\frac12$, `step_ece` and `step_brier`. Over solutions, by the
     protocol of ProcessBench (Zheng et al. 2024, arXiv:2412.06559): `found_share` of the wrong ones (the first line with
     $p<\frac12$ is the first wrong one), `cleared_share` of the right ones, and `first_error_f1`. Solutions that were cut short
-    are in no share, steps labelled neither right nor wrong in no rate. `lines_examined`, of a file `steps_examined`, says how
-    many there were.
+    are in no share, steps labelled neither right nor wrong in no rate. `lines_examined`, of a file `steps_examined`, is their
+    number.
 
     Args:
         model: name of a model of the run with a value head.

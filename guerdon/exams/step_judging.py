@@ -32,7 +32,7 @@ F1 = "first_error_f1"
 
 
 class JudgedSolution(NamedTuple):
-    """A try with the truth about its lines and what a reward says of each."""
+    """A try with the truth about its lines and a reward of each."""
 
     problem: int
     scores: list[float]
@@ -50,7 +50,7 @@ class JudgedSolution(NamedTuple):
 
 @part
 class judged_steps:
-    r"""Lines of tries against the task's step checker, by what `reward` says of each line: any reward that comes in lines,
+    r"""Lines of tries against the task's step checker, by `reward` of each line: any reward that comes in lines,
     such as `process_model(aggregate="steps")`, `implicit(per="line")`, `true_lines` or a function that returns a list.
 
     `step_auc` $= P(s^+ > s^-) + \frac12 P(s^+ = s^-)$ over a right line and a first wrong one, of all tries. What needs a
@@ -211,7 +211,7 @@ class sound:
     problems: a try is sound if its answer is right and every line before it follows. For every power of two up to the
     number of tries, with the ends of 95 % intervals (`sound@1_low`, `sound@1_high`); and `false_positive_share`,
     likewise: of the right answers to a problem those with a wrong line before them, the mean over problems that have any.
-    `right_examined` says how many right answers there were.
+    `right_examined` is the number of right answers.
 
     Yuan et al. (2025, arXiv:2510.07774) call the first Verified Pass@N, and ask people and models whether lines follow;
     here the task's step checker does, which is exact. Tries that could not be checked are in no rate; one that was cut

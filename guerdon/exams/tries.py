@@ -44,7 +44,7 @@ def rights(sitting: Sitting) -> list[bool]:
 
 
 def texts(sitting: Sitting) -> list[str]:
-    """[K] what was said last."""
+    """[K] the last texts."""
     batch = sitting.batch
     ends = zip(batch.episode[batch.leaf].tolist(), batch.place[batch.leaf].tolist(), strict=True)
     return [batch.episodes[e].segments[i].text for e, i in ends]
@@ -86,7 +86,7 @@ class TriedProblem:
 
 
 def problem_name(task: Task) -> str:
-    """Of what it says, wherever it comes from.
+    """Of its content, wherever it comes from.
 
     >>> problem_name(Task("7", "2 + 2 =", "4")) == problem_name(Task("8", "2 + 2 =", "4"))
     True

@@ -1,6 +1,6 @@
 """Questions that judges ask, the answers they get, the base class of models that answer them, and their cost.
 
-An answer that is missing says why and is never a verdict. Costs are counts of questions, cache hits, tokens and money, and the
+A missing answer has a reason and is never a verdict. Costs are counts of questions, cache hits, tokens and money, and the
 limit at which a run stops.
 Left out: where answers come from (`endpoints.py`, `local_models.py`), where they are cached (`cache.py`), the wording of
 questions and the parsing of verdicts (`judging.py`), and prices, which an endpoint has as a knob.
@@ -49,7 +49,7 @@ class JudgeQuestion:
 
 @dataclass(frozen=True)
 class JudgeAnswer:
-    """What came back. With an `error` there is no answer, and `late` says that it was waited for in vain.
+    """What came back. With an `error` there is no answer, and `late` that it was awaited in vain.
 
     Args:
         text: the answer.

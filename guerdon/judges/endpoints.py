@@ -36,7 +36,7 @@ TRY_AGAIN = {408, 409, 425, 429}  # and all that begin with 5
 ALTERNATIVES = 20  # log-probs of so many tokens are asked for: the most that OpenAI gives
 OVERHEAD = 64  # tokens that a chat template may add to a message
 MILLION = 1e6
-LARGEST_COUNT = 10_000_000  # tokens: no question takes more, whatever a server says
+LARGEST_COUNT = 10_000_000  # tokens: no question takes more, whatever a server reports
 ROUNDING = 1e-3  # by so much a log-prob may be above 0
 
 
@@ -165,7 +165,7 @@ class endpoint(CachedAnswerer):
         return body
 
     def _read(self, question: JudgeQuestion, answer: str) -> JudgeAnswer | FailedTry:
-        """The answer in what a server said. One that can not be read costs what it says that it does."""
+        """The answer in a server's reply. An unreadable one costs what it reports."""
         body = whole_json(answer)
         usage = body.get("usage") if isinstance(body, dict) else None
         usage = usage if isinstance(usage, dict) else {}

@@ -96,7 +96,7 @@ def _verdict(question: VerdictQuestion, answer: JudgeAnswer) -> Verdict:
 
 
 def why(verdict: Verdict) -> dict[str, Any] | None:
-    """The judge's words as a detail, where it said any."""
+    """The judge's text as a detail, where there is any."""
     return {"why": verdict.words} if verdict.words else None
 
 
@@ -147,7 +147,7 @@ def check_places(where: str, template: str, allowed: Collection[str]) -> None:
 
 
 def filled(template: str, texts: Mapping[str, str]) -> str:
-    """A prompt with its texts, put in at once: what a text says in braces stays as it is."""
+    """A prompt with its texts, put in at once: braces in a text stay as they are."""
     return PLACE.sub(lambda place: texts.get(place[1], place[0]), template)
 
 
@@ -168,8 +168,8 @@ def text_of(fields: Mapping[str, Any], name: str, who: str) -> str:
 
 
 def last_verdict(text: str) -> str:
-    """What the last line says after `Verdict:` or `=`, in small letters and without decoration. It may go without only if it is
-    all that was said: the last line of many, cut short, may be the number of a next point."""
+    """The last line after `Verdict:` or `=`, in lower case and without decoration. It may be missing only if the
+    verdict is the whole reply: the last line of many, cut short, may be the number of a next point."""
     lines = [line.strip(DECORATION) for line in text.splitlines() if line.strip(DECORATION)]
     if not lines:
         return ""

@@ -172,7 +172,7 @@ def _view(question: JudgeQuestion) -> list[dict[str, str]]:
 
 
 def _stem(question: JudgeQuestion, reply: Reply | None) -> str | None:
-    """What was said before the word whose alternatives are wanted; None when the reply does not end in one."""
+    """The text before the word whose alternatives are wanted; None when the reply does not end in one."""
     if reply is None:
         return ""
     text = reply.text.rstrip()
@@ -181,7 +181,7 @@ def _stem(question: JudgeQuestion, reply: Reply | None) -> str | None:
 
 
 def _word_logps(model: TextModel, wanted: Mapping[int, tuple[Any, str, JudgeQuestion]]) -> dict[int, dict[str, float]]:
-    """For each question the log-prob of each word, in any of its spellings, after what was said before it. Where that is too
+    """For each question the log-prob of each word, in any of its spellings, after the text before it. Where that is too
     long for the model there is none."""
     rows = [
         (n, word, np.array(model.chat.tokens(stem + spelling), np.int64))

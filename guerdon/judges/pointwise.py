@@ -46,8 +46,8 @@ class judge(Judging):
     """A model's verdict on a sample, on a `scale` of whole numbers, (n - low) / (high - low), or "yes": 1 for yes, 0 for no.
 
     `by` is who judges: the name of a model that lies here, `local`, `endpoint` or `run_model`. A verdict that cannot
-    be parsed is asked for a second time, then *failed*; it is never a 0. With `sure` the verdict is not what the model says but
-    what it would say: the mean over the allowed words, weighed by their probabilities as the first word of its answer. That
+    be parsed is asked for a second time, then *failed*; it is never a 0. With `sure` the verdict is not sampled but expected:
+    the mean over the allowed words, weighed by their probabilities as the first word of its answer. That
     is finer, and the only way with a model too small to keep to a form. `prompt` may be your own, with the places
     {question}, {prompt}, {completion}, {answer} (the task's), {mark} and {form}; the last line of the reply is the
     verdict. `sprig` judges by the roles it knows, score from 1 to 5 and verify, and reads no question.
@@ -119,7 +119,7 @@ class judge(Judging):
 
 
 def yes(by: Any, question: str = "", prompt: str = "", name: str = "yes") -> judge:
-    """How sure a model is that the answer to `question` is yes: p(yes) / (p(yes) + p(no)), of the first word it would say.
+    """How sure a model is that the answer to `question` is yes: p(yes) / (p(yes) + p(no)), of the first word of its answer.
 
     It is `judge` with scale="yes" and `sure`. A model in this process reads both words, so the value is exact; a server
     returns the 20 likeliest tokens, and a word that is not among them counts as impossible. `sprig` goes through the solution

@@ -18,7 +18,7 @@ class beam(OneRole):
     """Beam search over lines (Snell et al. 2024, arXiv:2408.03314): of every way that is kept `branch` next lines are sampled,
     the `width` that `scorer` likes best are kept, and so on until all that are kept are over. The best of those is the answer.
 
-    `width=1` is greedy step search. The first lines are `width * branch`; ways that say the same are one; a way that is over
+    `width=1` is greedy step search. The first lines are `width * branch`; ways with equal text are one; a way that is over
     keeps its place among the kept for as long as it is liked. With one way (`width=1, branch=1`) it is plain sampling, line by
     line. Biased as the scorer is: many ways find what it overrates. A model at temperature 0 has one way on: branch at another.
 

@@ -47,7 +47,7 @@ class TreeLine:
     tokens: int  # of the answer up to here
     text: str  # of the answer up to here
     over: bool  # whether the answer ends here
-    step: float = math.nan  # what a scorer says of it
+    step: float = math.nan  # a scorer's value of it
 
     @property
     def way(self) -> list[TreeLine]:
@@ -141,7 +141,7 @@ class LineTree:
 
 
 def distinct(lines: Iterable[TreeLine]) -> list[TreeLine]:
-    """Ways that say the same are one: the first of them."""
+    """Ways with equal text are one: the first of them."""
     said: dict[tuple[str, bool], TreeLine] = {}
     for line in lines:
         said.setdefault((line.text, line.over), line)
@@ -161,7 +161,7 @@ def _before(text: str, stops: Sequence[str]) -> tuple[str, bool]:
 
 
 def view_of(shown: Any, text: str) -> Any:
-    """A text in the place of what was asked: alone, or as what the user says last in a conversation."""
+    """A text in the place of what was asked: alone, or as the user's last message in a conversation."""
     return shown.saying(text) if hasattr(shown, "saying") else text
 
 

@@ -48,7 +48,8 @@ def _reduction(scorer: StepScorer) -> Reduction:
 
 @part(was="headed")
 class value_scorer:
-    r"""$\sigma(w \cdot h + b)$ after a line's last token: what a model of the run with a value head says there, by its name.
+    r"""$\sigma(w \cdot h + b)$ after a line's last token: the output there of a model of the run with a value head, by its
+    name.
 
     A process reward model (Lightman et al. 2023, arXiv:2305.20050) is read where it was trained, at the ends of lines; a
     reward model of whole answers was not trained to score partial ones. `reduce_steps` reduces a path's scores to one: `min`

@@ -20,7 +20,7 @@ class TreePlace:
 
     line: TreeLine | None = None
     above: TreePlace | None = None
-    value: float = math.nan  # what the scorer says of the way here
+    value: float = math.nan  # the scorer's value of the way here
     visits: int = 0
     total: float = 0.0
     below: list[TreePlace] = field(default_factory=list)

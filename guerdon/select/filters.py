@@ -81,7 +81,7 @@ class at_least(FieldColumns):
 
 @part
 class distinct(FieldColumns):
-    """Of tracks of a group that did exactly the same, one: a right answer that is said often is learned once.
+    """Of tracks of a group that did exactly the same, one: a frequent right answer is learned once.
 
     Groups are those of `Batch.group`. What is equal is equal, so which one is kept changes nothing but the record.
 
@@ -240,8 +240,8 @@ class unlikely(FieldColumns):
 
     SPO's probability mask (Guo et al. 2025, arXiv:2505.23564; 0.9 is the paper's): a step that could hardly have gone otherwise
     decided nothing, and a segment's advantage is for those that did. Steps that were recited, and have no probability, are
-    kept. Biased where many unlikely alternatives would together have changed the outcome: what is always said is never
-    unlearned. Logs `unlikely_share`.
+    kept. Biased where many unlikely alternatives would together have changed the outcome: what is always generated is
+    never unlearned. Logs `unlikely_share`.
 
     Args:
         below: probability from which a step is not trained on.

@@ -1,6 +1,6 @@
 """Help from reference solutions: problems that no try solves are asked again, with the beginning of their solution.
 
-`hint` says how a solution helps, `until_solved` gives as much help as it takes, `hinted` gives the same to everything.
+`hint` is how a solution helps, `until_solved` gives as much help as it takes, `hinted` gives the same to everything.
 What is learned is to answer the question as it was asked, hint included; after `unhinted` it is to answer it without.
 What is asked goes through `play`, so it counts in the run's budget.
 Leaves out: help that a model writes.
@@ -38,7 +38,7 @@ class hint:
 
     `how="prompt"` writes it into the question by `template`; the share is of the solution's characters, as in GHPO's released
     code. `how="start"` teacher-forces it: the answer of `role` begins with it (given actions: seen, scored with the rest
-    of the answer, never learned), and the share is of what the model does to say the solution, tokens of a language model.
+    of the answer, never learned), and the share is of the model's actions for the solution, tokens of a language model.
     That asks no new language of a small model, and needs an environment in which `role` acts first. Both cut anywhere, and
     round to the nearest whole (a very short solution may so give nothing away).
 
@@ -97,7 +97,7 @@ class hint:
 
 
 def begun(ask: Ask, text: str, play: Play, role: str = "policy", share: float = 1.0) -> Prefix:
-    """A start with the first `share` of a text as if the role had said it; what it would do to end its turn is not part
+    """A start with the first `share` of a text as if the role had generated it; what it would do to end its turn is not part
     of that."""
     seats = ask.seated(play.seats)
     if role not in seats:
@@ -247,7 +247,7 @@ class unhinted(FieldColumns):
     the answer: it was given with certainty, so $\pi_{old} = 1$ there and $\rho_t$ is the policy's own probability. Both
     make a step pull the less, the less likely it is without help.
 
-    Tries without a hint are left as they are. The ask still says what was asked. Columns that a model read under the hint are
+    Tries without a hint are left as they are. The ask still has the question. Columns that a model read under the hint are
     dropped and read again. With `corrected=False` the log-probs are those of the plain question too, as if it had been sampled
     so: the ratio is then 1 at the first update, which is not what was done. *Biased* by what clipping drops, and by a ratio of
     the single step where the product of all of them would be due. Notes `hints/unhinted`, the tries it changed.
@@ -282,7 +282,7 @@ class unhinted(FieldColumns):
 
 
 def _unhinted(episode: Episode, play: Play) -> Episode:
-    """A copy with the plain question in place of the hinted one, and with what was given as something said."""
+    """A copy with the plain question in place of the hinted one, and with the given actions as generated ones."""
     ask = episode.ask
     plain = ask.note.get(PLAIN, ask.task.prompt)
     asked = ask.prefix is not None or ask.shown == plain or not episode.segments  # none: a selection left it out

@@ -29,7 +29,7 @@ class remembered(FieldColumns):
     in each step from what is remembered and what is new; of that the newest `keep` episodes stay, and with `older` none
     that is more than so many steps old. What failed, and what has a score that failed, is never remembered.
 
-    `by` says which are drawn: each alike (`"chance"`), with $p \propto e^{-age/temperature}$ (`"age"`, in steps), with
+    `by` decides which are drawn: each alike (`"chance"`), with $p \propto e^{-age/temperature}$ (`"age"`, in steps), with
     $p \propto e^{r/temperature}$ and $r$ the mean `column` of an episode (`"reward"`; one without a value is not drawn), or as
     many of each family of tasks as there are (`"family"`). Nothing is drawn twice in a step.
 

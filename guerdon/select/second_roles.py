@@ -45,7 +45,7 @@ class Tried:
 
     @property
     def text(self) -> str:
-        """What it said last."""
+        """Its last text."""
         return self.path[-1].text
 
 

@@ -210,7 +210,7 @@ class WorkerHandle:
         self.until = self.since + seconds / LOOKS
 
     def too_late(self, pid: int) -> str:
-        """Says so if its time is over; else `until` is when to look again. `pid` is who is charged for it.
+        """Reports if its time is over; else `until` is when to look again. `pid` is who is charged for it.
 
         Nothing is asked of the system before the first look, and all until then is charged by the clock: most calls are over.
         """

@@ -32,7 +32,7 @@ Manner = Literal["", "leave", "guard", "refuse"]
 
 
 def watch(leave: Callable[[], Any]) -> Callable[[Manner], None]:
-    """Listen for foreign code from here on. What it gives says what is done about it:
+    """Listen for foreign code from here on. Its result decides what is done about it:
 
     `leave` calls `leave` before the code runs; `guard` lets it run and refuses from then on what could find a key in this
     process; `refuse` lets none run; empty does nothing.

@@ -50,7 +50,7 @@ class TemplateProcess:
                 return
 
     def follow_order(self) -> bool:
-        """Start or kill a worker, as the dispatcher says; false when the dispatcher is gone."""
+        """Start or kill a worker, as the dispatcher orders; false when the dispatcher is gone."""
         try:
             message, descriptors, _, _ = socket.recv_fds(self.control, ORDER.size, 2)
         except ConnectionError:

@@ -100,7 +100,7 @@ class Leaf(Reward):
         return self.alone
 
     async def score(self, samples: Samples) -> list[Outcome]:
-        """Score samples together: one by one, unless it says otherwise. What waits does so for all of them at once."""
+        """Score samples together: one by one, by default. What waits does so for all of them at once."""
         calls = [call_here(self.called, self._arguments(fields)) for fields in samples.fields]
         results = await asyncio.gather(*calls) if self.waits else [await call for call in calls]
         return outcomes_from(results)
@@ -145,7 +145,7 @@ class reward(Leaf):
     as episodes end, while others are still played.
 
     A function that executes other code than its own, as one that calls `exec` on the completion, has each of its calls made in
-    a process that ends with the call; one whose every `exec` and `eval` is harmless may say that it is `trusted`.
+    a process that ends with the call; one whose every `exec` and `eval` is harmless may be declared `trusted`.
 
     With `isolate="sandbox"` each call is made in a box of its own, where the function sees nothing of the user's: no file, no
     variable of the environment, no network. It gets the sample's plain fields, and its own code travels with it.

@@ -73,7 +73,7 @@ def outcome_of(value: Any) -> Outcome:
 
 def passed(outcome: Outcome) -> Outcome:
     """An outcome as its maker typed it, a judge or a part of a user's: its number is held to what any other is."""
-    fields: tuple[Any, Any, Any, Any] = outcome  # whatever its maker put there, whatever the types say
+    fields: tuple[Any, Any, Any, Any] = outcome  # any value, whatever the type hints
     reason, value, detail, steps = fields
     fits = reason is Reason.VALUE and type(value) is float and -LARGEST <= value <= LARGEST and steps is None
     if fits and detail is None:  # nearly all
@@ -89,7 +89,7 @@ def passed(outcome: Outcome) -> Outcome:
     if detail is not None and not isinstance(detail, dict):
         detail = {"why": brief_value(detail)}
     whole = {**(detail or {}), **(held.detail or {})}
-    if held.reason >= Reason.FAILED:  # all that broke say how
+    if held.reason >= Reason.FAILED:  # all failures have a detail
         error = whole.get("error") or "no cause was given"
         whole["error"] = printable(error) if isinstance(error, str) else brief_value(error)
     return held._replace(detail=whole or None)

@@ -170,13 +170,13 @@ def fields_of_text(task: Task, text: str, ids: Callable[[str], np.ndarray]) -> d
 
 
 def acted(path: Sequence[Segment]) -> list[Segment]:
-    """The segments of a path that something was done or said in: not the view that ends a track which was cut. Where there is
+    """The segments of a path with actions or text: not the view that ends a track which was cut. Where there is
     none, the last."""
     return [s for s in path if len(s.actions) or s.text] or [*path[-1:]]
 
 
 def turns_of(path: Sequence[Segment]) -> list[list[Segment]]:
-    """The turns of a path in which something was done or said; a continuation belongs to the turn that it continues."""
+    """The turns of a path with actions or text; a continuation belongs to the turn that it continues."""
     turns: list[list[Segment]] = []
     for s in acted(path):
         if s.goes_on and turns:
@@ -200,7 +200,7 @@ def actions_of(turn: Sequence[Segment]) -> np.ndarray:
 
 
 def completion_of(path: Sequence[Segment]) -> str:
-    """What was said in a path's last turn."""
+    """The text of a path's last turn."""
     return text_of(turns_of(path)[-1])
 
 

@@ -96,7 +96,7 @@ def _named(name: str) -> Ids:
     path = place if place.suffix == ".json" else place / "tokenizer.json"
     if is_there(path):
         return _plain(read_tokenizer(path))
-    return _of_model(load(name))  # a .gguf file; or nothing that there is, and then it says so
+    return _of_model(load(name))  # a .gguf file; or nothing that exists, and then it reports that
 
 
 def _of_model(model: Model) -> Ids:

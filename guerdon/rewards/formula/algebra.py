@@ -273,7 +273,7 @@ class by_rarity(Around):
 
     $\hat N(\rho_j) = \sum_{j'} e^{-(\rho_j - \rho_{j'})^2 / 2\sigma^2}$ counts the items that are about as easy. Checklists
     have many easy items, and their number would outweigh the few that still distinguish tries; divided by it, ten items
-    that all pass weigh together as much as one. `alpha` then prefers the rare ones; an item that no try has says nothing yet.
+    that all pass weigh together as much as one. `alpha` then prefers the rare ones; an item that no try has does not count yet.
     What the paper sets them to was not found: the defaults are ours.
 
     Items are the `parts` of the inner reward's `Score`, 0 to 1 each. *Assumes* that the samples of a group have the same

@@ -46,7 +46,7 @@ class _PerStep(Around):
 class shortfall(_PerStep):
     r"""Clip (Gao et al. 2024, arXiv:2410.15115): $r_t = \min(p_t - \eta, 0)$, what a step falls short of `eta`.
 
-    A process reward that is always positive pays for every further step, so a policy learns to say true things over and over.
+    A process reward that is always positive pays for every further step, so a policy learns to repeat true statements.
     Here a good step is paid nothing and a bad one costs: the sum over a sample is at most 0, however long it is. `eta` is a
     score that most right steps reach. *Biased* towards few steps where right ones stay below `eta`. Both of the paper's
     mechanisms together are `delta(shortfall(reward, eta))`.
@@ -75,8 +75,8 @@ class delta(_PerStep):
     r"""Delta (Gao et al. 2024, arXiv:2410.15115): $r_t = p_t - p_{t+1}$ for $t < T - 1$, $r_{T-1} = p_{T-1}$ and $r_T = 0$.
 
     From any step on the rest of a sample adds up to that step's own score, $\sum_{u \ge t} r_u = p_t$: no step is paid for
-    those that follow it, and a sample as a whole for its first step alone, whatever its length. The last step says the
-    answer; what it is worth is for a reward of answers to say, so a sample of one step is paid nothing. *Assumes* returns
+    those that follow it, and a sample as a whole for its first step alone, whatever its length. The last step is the
+    answer, which a reward of answers scores, so a sample of one step is paid nothing. *Assumes* returns
     without a discount, and that the score of a step judges that step.
 
     Args:
@@ -131,8 +131,8 @@ class min_form(_PerStep):
 
 @part
 class potential(_PerStep):
-    r"""Potential-based shaping (Ng, Harada & Russell 1999): $F_t = \gamma\Phi(s_t) - \Phi(s_{t-1})$, with $\Phi(s_t)$ what
-    the inner reward says after step $t$, and 0 before the first step and where a sample ends. It changes no optimal policy:
+    r"""Potential-based shaping (Ng, Harada & Russell 1999): $F_t = \gamma\Phi(s_t) - \Phi(s_{t-1})$, with $\Phi(s_t)$ the
+    inner reward after step $t$, and 0 before the first step and where a sample ends. It changes no optimal policy:
     the sum discounted by $\gamma$ is 0 for every sample.
 
     Args:
@@ -164,7 +164,7 @@ class step_zscores(_PerStep):
 
     A sample without steps is taken as one step. A group without spread is 0 everywhere; samples without a value are in no mean.
     *Biased*: samples of many steps weigh more in the mean than those of few, and what is above it is paid once for every step,
-    so a policy gains by saying more of its good steps (`exams.farmed`); with `delta` and `shortfall` it does not.
+    so a policy gains by repeating its good steps (`exams.farmed`); with `delta` and `shortfall` it does not.
 
     Args:
         reward: a reward of steps.

@@ -244,7 +244,7 @@ def _stepwise(terms: Sequence[Scores], weights: Sequence[float]) -> dict[int, Te
 
 
 def _same_ends(terms: Sequence[Scores], index: int) -> dict[str, Any] | None:
-    """Where the steps of a sample end, if all terms that say so agree."""
+    """Where the steps of a sample end, if all terms that report it agree."""
     every = [(term.detail.get(index) or {}).get("ends") for term in terms if index in term.steps]
     known = [ends for ends in every if ends]
     return {"ends": known[0]} if known and all(ends == known[0] for ends in known) else None
@@ -331,7 +331,7 @@ class Conditional(Reward):
 
 
 def instead(inner: Scores, reason: Tensor, there: Tensor, value: float) -> Scores:
-    """`value` where `there` is true, whatever the reward says or fails to; the reward elsewhere."""
+    """`value` where `there` is true, even where the reward failed; the reward elsewhere."""
     values = torch.where(there, torch.full_like(inner.value, value), inner.value)
     steps = {i: s for i, s in inner.steps.items() if not bool(there[i])}
     return numbers(values, torch.where(there, int(Reason.VALUE), reason).to(torch.int8), steps)
@@ -369,7 +369,7 @@ class gate(Conditional):
 
 @part
 class veto(Conditional):
-    """`value` where `condition` reaches `least`, whatever the reward says; the reward elsewhere.
+    """`value` where `condition` reaches `least`, whatever the reward; the reward elsewhere.
 
     Args:
         reward: the reward.

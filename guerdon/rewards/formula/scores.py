@@ -167,7 +167,7 @@ def numbers(
 
 
 def brief_value(value: Any) -> str:
-    """A value in a few words, also one that can not say what it is."""
+    """A value in a few words, also one whose `repr` fails."""
     try:
         text = printable(repr(value))
     except BaseException:  # noqa: BLE001  its `__repr__` is its author's; Python itself refuses integers of 4,300 digits

@@ -1,4 +1,4 @@
-"""A reward's version: a short hash of what it computes, so that a run can say which reward it was trained on.
+"""A reward's version: a short hash of what it computes, so that a run can name the reward it was trained on.
 
 It is made of source, knobs and models; of a formula, with the versions of its parts.
 Comments, docstrings and layout do not count.

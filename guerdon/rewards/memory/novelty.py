@@ -101,7 +101,7 @@ class count_novelty(_Remembers):
 
 def hashed_ngrams(texts: Sequence[str], size: int, n: int = 3) -> Tensor:
     """[N, size] the n-grams of characters of each text, hashed to places and signs, as a vector of length 1 (Weinberger et al.
-    2009, arXiv:0902.2206). No text is a vector too, so that saying nothing is new only once.
+    2009, arXiv:0902.2206). The empty text is a vector too, so that it is new only once.
 
     >>> a, b, c = hashed_ngrams(["the cat sat", "The  cat sat!", "357 + 12"], 256)
     >>> bool(a @ b > 0.8), bool(abs(a @ c) < 0.2)
@@ -120,7 +120,7 @@ def hashed_ngrams(texts: Sequence[str], size: int, n: int = 3) -> Tensor:
 
 @part
 class embedding_novelty(_Remembers):
-    r"""$\frac1k \sum_{j=1}^{k} (1 - \cos(x, m_j))$: the mean distance to the $k$ nearest of what was said before (novelty
+    r"""$\frac1k \sum_{j=1}^{k} (1 - \cos(x, m_j))$: the mean distance to the $k$ nearest earlier texts (novelty
     search, Lehman & Stanley 2011), from 0 for the same again to about 1 for nothing in common.
 
     Texts are vectors of hashed n-grams of characters (`hashed_ngrams`, of `size` numbers): they see spelling, not meaning, and
@@ -161,7 +161,7 @@ class embedding_novelty(_Remembers):
 
 @part
 class rnd(_Remembers):
-    r"""$\|f(x) - \hat f(x)\|^2$ over its root mean square so far: how badly a net $\hat f$, trained on what was said before,
+    r"""$\|f(x) - \hat f(x)\|^2$ over its root mean square so far: how badly a net $\hat f$, trained on earlier texts,
     predicts a fixed random net $f$ (random network distillation, Burda et al. 2018, arXiv:1810.12894).
 
     $x$ are the hashed n-grams of `embedding_novelty`; both nets have one hidden layer of `width`. Each step is rated first,

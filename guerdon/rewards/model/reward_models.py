@@ -41,7 +41,7 @@ class _Brought:
 
 
 class ScorerLeaf(ModelLeaf):
-    """What a model with a value head says. One in a folder is hashed by its weights: its place is not part of a run."""
+    """Scores of a model with a value head. One in a folder is hashed by its weights: its place is not part of a run."""
 
     model: str
 
@@ -70,7 +70,7 @@ def is_folder(model: str) -> bool:
 
 @part
 class outcome_model(ScorerLeaf):
-    r"""$r = w \cdot h_T + b$: what a reward model's head says after the last token of a sample, or with `squash`
+    r"""$r = w \cdot h_T + b$: the output of a reward model's head after the last token of a sample, or with `squash`
     $\sigma(r)$, the probability that it is right, or better, of a head trained with a logistic loss.
 
     The scalar head on a language model is that of Stiennon et al. (2020, arXiv:2009.01325) and of the outcome-supervised
@@ -110,10 +110,10 @@ class process_model(ScorerLeaf):
 
     A step is a line of the text, a turn or a token. `aggregate`: the `product` is the probability that all steps are right if
     they err independently (Lightman et al. 2023, arXiv:2305.20050), the `min` that of the weakest (Wang et al. 2023,
-    Math-Shepherd, arXiv:2312.08935), the `last` says how it stands at the end (Snell et al. 2024, arXiv:2408.03314); `mean`
+    Math-Shepherd, arXiv:2312.08935), the `last` is the score at the end (Snell et al. 2024, arXiv:2408.03314); `mean`
     and `sum` pay for length or do not. `steps` gives the numbers themselves, for credit along the sample and for `delta` and
-    `potential`; `detail` says after how many of its actions each step ends. Without `squash` numbers are as the head says
-    them. `model` as in `outcome_model`.
+    `potential`; `detail` has after how many of its actions each step ends. Without `squash` numbers are the head's
+    own. `model` as in `outcome_model`.
 
     Args:
         model: name of a model of the run, or folder of a finished one.
@@ -163,7 +163,7 @@ class implicit(ModelLeaf):
     arXiv:2412.01981), which PRIME (Cui et al. 2025, arXiv:2502.01456) trains while it is used. `beta` is PRIME's 0.05.
 
     `model` and `reference` are names of the run's models that read text alike; `per` is the unit of one number. All but
-    `sample` come in steps, for credit along the sample; `detail` says after how many of its actions each ends. With `so_far`
+    `sample` come in steps, for credit along the sample; `detail` has after how many of its actions each ends. With `so_far`
     the number of a step is the sum up to its end, $q_t$, which for a model of outcomes is how the sample stands by then: what
     judges steps, while the single numbers, $q_t - q_{t-1}$, are what each added. Log-probs are
     of the distributions that were sampled from: with top-k and the like, a token the reference cuts off has none, and the
@@ -243,7 +243,7 @@ class two_way(ScorerLeaf):
     So later lines can lower the score of a line. `aggregate` and `model` are as in `process_model`, the model being one
     that was taught both orders (`guerdon train biprm`); of one that was not, the second reading is a guess. It costs two
     readings of every answer. An answer has one turn. One that is too long for the model failed. Not for judging an answer
-    that is still being written: what it says of a line changes with the lines to come.
+    that is still being written: its score of a line changes with the lines to come.
 
     Args:
         model: name of a model of the run.

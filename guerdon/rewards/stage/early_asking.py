@@ -1,7 +1,7 @@
 """Asking about episodes as they end: what stages that score have in common.
 
-What waits (a worker, a box, a server) is asked about an episode while others are still being played, and what it said is there
-when the stage is called. What it said is what it would have said then. Boxes are asked equal questions once a step.
+What waits (a worker, a box, a server) is asked about an episode while others are still being played, and its result is there
+when the stage is called. The result is the same as it would be then. Boxes are asked equal questions once a step.
 Leaves out: which rewards wait (`asking/function.py`), the columns (`score_stages.py`).
 """
 

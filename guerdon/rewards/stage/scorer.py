@@ -48,8 +48,8 @@ async def score_later(
     known: Sequence[Sequence[Outcome | None]] | None = None,
     pool: Executor | None = None,
 ) -> FormulaScores:
-    """Ask a formula's leaves about samples and work the formula out. `known` is what each leaf has already said, None where
-    it is still to be asked. Those that keep a thread busy do so in one of `pool`, where there is one."""
+    """Ask a formula's leaves about samples and work the formula out. `known` is what each leaf has already returned, None
+    where it is still to be called. Those that keep a thread busy do so in one of `pool`, where there is one."""
     leaves = formula.leaves
     questions = [(leaf, samples.pick(_unknown(known[n])) if known else samples) for n, leaf in enumerate(leaves)]
     here = [n for n, leaf in enumerate(leaves) if pool is None or leaf.waits]

@@ -169,7 +169,7 @@ class line_ends(FieldColumns):
     """A step column: on the last token of every line its number, from 1; no other step has one.
 
     A line ends where text follows it, so blank lines and the end of an answer belong to the line before. Lines are those of the
-    text as the model that acted spells it; of a model without text there are none to be had, and the run says so. In a tree a
+    text as the model that acted spells it; a model without text has none, and the run reports that. In a tree a
     step has the number that the last of its tracks gives it; they agree, for they spell the same beginning.
 
     Args:

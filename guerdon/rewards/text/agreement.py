@@ -29,8 +29,8 @@ class majority(Leaf):
 
     The answer is the number, or the text (in any case, any space as one), that follows the last place of the first of
     `marks` that occurs; without one it is the last number, or the whole text, unless `fallback` is off. $m$ answers with the
-    most votes earn $1/m$ each, what breaking the tie at random would pay on average; so a group in which all differ says
-    nothing about any of them. With `share` it is instead the share of the votes that went to the sample's answer.
+    most votes earn $1/m$ each, what breaking the tie at random would pay on average; so a group in which all differ does
+    not distinguish them. With `share` it is instead the share of the votes that went to the sample's answer.
 
     A completion without an answer cast no vote and earns 0. Where no sample of the group voted, and for a sample without
     a completion, it does not apply.

@@ -1,7 +1,7 @@
 """Rewards that compare a completion with the truth: equal text, numbers, formulas, lists, patterns, JSON, shared words.
 
 Each can be called as it stands, `exact()("4", "4")`, and is a term of any formula, `exact() + bleu().weight(0.1)`.
-Without an answer to compare with, all say None: not applicable.
+Without an answer to compare with, all return None: not applicable.
 Leaves out: how answers are found in text (`core/answer_text.py`), the counting of shared words (`overlap.py`),
 and anything that runs code or asks a model.
 """

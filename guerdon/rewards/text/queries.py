@@ -1,9 +1,9 @@
 """Rewards of a query: by what it returns, and for queries that are not right yet by their parts.
 
-Partial rewards look at whether a query runs, what it names, and how similar it is to the right one. They say nothing of what it
-returns, and all but `sql_form` and `sql_runs` read the right query: add them to `sql_answer` or a task's own check, which must
-weigh more.
-Leaves out: running and comparing queries (`tasks/field/sql_tasks.py`), reading them (`tasks/field/sql_parts.py`).
+Partial rewards look at whether a query runs, what it names, and how similar it is to the right one. They ignore what it
+returns, and all but `sql_form` and `sql_runs` read the right query: add them to `sql_answer` or a task's own check, which
+must weigh more. Leaves out: running and comparing queries (`tasks/field/sql_tasks.py`), reading them
+(`tasks/field/sql_parts.py`).
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class sql_answer(Leaf):
     What is right: the mean F1 of tables, columns, conditions, aggregates, grouping and order, as sqlglot reads them, which
     needs `pip install 'guerdon[sql]'`; with `parts=0` only answers count, and nothing is needed. Databases, query and whether
     order counts come from the task's meta, as `gd.tasks.text_to_sql` has them. Queries run in the sandbox: one that never ends,
-    attaches a file or answers with millions of rows is wrong, and the detail says why.
+    attaches a file or answers with millions of rows is wrong, and the detail has the reason.
 
     Args:
         parts: value of a wrong query whose parts are all right.

@@ -1,4 +1,4 @@
-"""Rewards that look at a completion's form and not at what it says: tags, length, repetition.
+"""Rewards of a completion's form, not of its content: tags, length, repetition.
 
 They are to be added to, or gated by, a reward that knows the truth: alone, all of them are earned by empty or idle text.
 Leaves out: lengths compared within a group, which `formula/algebra.py` can express.
@@ -225,7 +225,7 @@ class overlong(Leaf):
 
 @part
 class repetition(Leaf):
-    r"""$worst\,(1 - |\text{different n-grams}| / |\text{n-grams}|)$, at most 0: the share of n-grams said before
+    r"""$worst\,(1 - |\text{different n-grams}| / |\text{n-grams}|)$, at most 0: the share of repeated n-grams
     (arXiv:2502.03373, appendix C.2, in the form for whole completions that its code and open-r1 have).
 
     n-grams of words in lower case, or of characters, for scripts without spaces. A text shorter than one n-gram repeats

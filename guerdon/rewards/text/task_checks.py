@@ -66,12 +66,12 @@ class plain_maths(Leaf):
 
 @part
 class true_lines(Leaf):
-    r"""$r_j = 1$ for every line $j$ before the first wrong one, and `wrong` from that one on: what a perfect process reward
-    model would say (labels up to the first error as in Lightman et al. 2023, arXiv:2305.20050). In steps, a number a line.
+    r"""$r_j = 1$ for every line $j$ before the first wrong one, and `wrong` from that one on: the scores of a perfect process
+    reward model (labels up to the first error as in Lightman et al. 2023, arXiv:2305.20050). In steps, a number a line.
 
     The answer is a line like any other. A solution that ends without one errs in its last line; of one that was cut short
     the lines that are there are judged. `task` is a generated family or a mixture of families, whose step checker is exact.
-    It says whether lines are true and not whether they lead anywhere: a true line said twice is paid twice (`exams.farmed`
+    It scores whether lines are true and not whether they lead anywhere: a true line repeated is paid twice (`exams.farmed`
     measures that, `delta` and `shortfall` fix it). One without text does not apply.
 
     Args:
