@@ -1,8 +1,8 @@
 """What lies in a run folder and is another run's, and what is missing from it.
 
-Every run has an id in its run.json. The first line of each attempt in events.jsonl says it, and so do the manifest of every
-checkpoint and trained model, and every file of rollouts. What was written before they did says nothing, and is believed as
-long as the run itself began then.
+Every run has an id in its run.json. It is in the first line of each attempt in events.jsonl, in the manifest of every
+checkpoint and trained model, and every file of rollouts. Files from before that have no id, and are accepted if the run
+itself began then.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from guerdon.store.folder import RunFolder
 
 
 def owners(folder: RunFolder) -> set[str]:
-    """The ids that a checkpoint of the run may say; the empty one means none."""
+    """The ids that a checkpoint of the run may have; the empty one means none."""
     own, runs = folder.run_id(), read_log(folder.events).runs
     return {own} if runs.get(0) or not own else {own, ""}
 

@@ -1,6 +1,6 @@
 """Notes at the end of a run: that nothing was learned, or what it could not learn from.
 
-Everything is read from the run's events, so a run that was killed and resumed says what an unbroken one says.
+Everything is read from the run's events, so a run that was killed and resumed gives the same notes as an unbroken one.
 """
 
 from __future__ import annotations
@@ -149,7 +149,7 @@ def _not_applicable(done: Sequence[StepDone]) -> str:
 
 
 def _worth(done: Sequence[StepDone]) -> str:
-    """The column that says what a sample is worth; empty where none does."""
+    """The column with the score of a sample; empty where there is none."""
     return next((name for name in WORTH if any(finite(e.metrics.get(f"{name}/mean")) is not None for e in done)), "")
 
 

@@ -104,7 +104,7 @@ class Warned(Event):
 class Alarmed(Event):
     """A rule of the watch found that something goes wrong: what happened, in `message`, and what to do, the `mend`.
     `severity` is bad, warn or note; `about` the column, part or metric it is about. `rollouts` are the clearest of the step:
-    which they are (step, episode, last segment), what was asked and said, cut where it is long, and their numbers."""
+    which they are (step, episode, last segment), question and answer, cut where long, and their numbers."""
 
     rule: str = ""
     severity: str = "warn"

@@ -37,9 +37,9 @@ class EventLog:
     """Appends events, stamped with this process's attempt, and passes them to the listeners (progress, loggers)."""
 
     def __init__(self, path: Path, attempt: int, listeners: Iterable[Listener] = (), run: str = "") -> None:
-        """`run` is the id of the run, which the first line of each attempt says."""
+        """`run` is the id of the run, which the first line of each attempt has."""
         self.path, self.attempt, self.listeners, self.run = path, attempt, Listeners(listeners), run
-        self.is_named = False  # whether a line of this attempt says the run
+        self.is_named = False  # whether a line of this attempt has the run's id
         refuse_odd(path)
         with disk_errors(path):
             self.file = open(path, "ab", buffering=0)  # noqa: SIM115 - open as long as the run
@@ -192,7 +192,7 @@ def _at_once(path: str, flags: int) -> int:
 
 
 def _row(line: bytes) -> tuple[dict[str, Any] | None, int | None]:
-    """What a line says, and the number it was given, which one without a checksum has not; of a broken one nothing."""
+    """The event of a line, and its number, which one without a checksum does not have; of a broken one nothing."""
     is_sealed = line_sum(line)
     try:
         row = json.loads(line) if is_sealed is not False else None

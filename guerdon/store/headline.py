@@ -2,7 +2,7 @@
 
 Of a run with an exam it is the first exam's first measure: a policy's accuracy, a reward model's accuracy on pairs, a process
 reward model's first-error F1. Of a study it is what its body returned. Of a run without an exam it is the mean reward of the
-first and the last step, and is said to be no more. Progress, the last lines of `train`, `list runs`, `show` and the report
+first and the last step, and is labelled as that. Progress, the last lines of `train`, `list runs`, `show` and the report
 all take it from here.
 """
 
@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 DRAWS = "draws/"  # metrics that count the problems of a step, a number for each kind
-WORTH = ("reward", "correct")  # the columns that say what a sample is worth, the first that has values
+WORTH = ("reward", "correct")  # the columns with the score of a sample, the first that has values
 ENDS = ("_low", "_high")  # of an interval
 COUNTS = ("task", "tasks", "tries", "steps_done", "missing", "length", "point")  # of an exam, and no measure
 
@@ -62,7 +62,7 @@ class Headline:
     points: tuple[Point, ...]
     is_share: bool = False
     task: str = ""  # of the exam
-    tasks: int = 0  # how many problems it had, 0 where it does not say
+    tasks: int = 0  # how many problems it had, 0 where it is not recorded
 
     @property
     def about(self) -> str:

@@ -1,7 +1,7 @@
 """Labels that people gave to what a run sampled: `RUN/labels/labels.jsonl`, appended a line at a time and never rewritten.
 
 A line is a person's label of one sample (`right`, `wrong`, `hack`, a `note`), of two (`better`: the first than the other;
-`level`: neither), or takes back what was said (`withdrawn`). The last line about a thing counts. Each holds the text it is
+`level`: neither), or withdraws a label (`withdrawn`). The last line about a thing counts. Each holds the text it is
 about, so that the file stands alone; each ends with its number and a checksum, as events do. Who appends holds the file's lock,
 so several studios at once lose nothing; a torn last line is passed over and cut off by the next writer.
 Leaves out: the files that other verbs take, which follow from these lines (`label_files.py`).
@@ -37,7 +37,7 @@ Key = tuple[Any, ...]
 
 @dataclass(frozen=True)
 class LabelBook:
-    """What a file of labels says: those that stand, in the order they were given, and how many lines are damaged."""
+    """The labels of a file: those that are valid, in the order they were given, and how many lines are damaged."""
 
     labels: list[Row]
     damaged: int = 0
@@ -49,7 +49,7 @@ class LabelBook:
 
     @property
     def verdicts(self) -> dict[Place, str]:
-        """What was said of each sample that was judged."""
+        """The labels of each judged sample."""
         return {place_of(row): row["kind"] for row in self.labels if row["kind"] in VERDICTS}
 
 
@@ -120,7 +120,7 @@ def _check(row: Mapping[str, Any]) -> None:
 
 
 def _is_label(row: Any) -> bool:
-    """Whether a line says what a line may say."""
+    """Whether a line is well-formed."""
     if not isinstance(row, dict) or not _is_place(row):
         return False
     kind = row.get("of") if row.get("kind") == WITHDRAWN else row.get("kind")
@@ -154,7 +154,7 @@ def _standing(rows: Iterable[Row], damaged: int) -> LabelBook:
     lines = damaged
     for row in rows:
         lines += 1
-        labels.pop(_key(row), None)  # what is said again goes to the end
+        labels.pop(_key(row), None)  # repeated labels go to the end
         if row["kind"] != WITHDRAWN:
             labels[_key(row)] = row
     return LabelBook(list(labels.values()), damaged, lines)

@@ -1,6 +1,6 @@
 """Parts of a reward that never applied in a run: they have no effect, which would go unnoticed.
 
-Read from the run's events, so a run that was killed and resumed says what an unbroken one says.
+Read from the run's events, so a run that was killed and resumed reports the same as an unbroken one.
 Leaves out: scores that failed, which are counted as they come.
 """
 

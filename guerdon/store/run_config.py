@@ -1,4 +1,4 @@
-"""What `run.json` says of a run, checked when it is read: every field is there and of its type, or it is refused in a line.
+"""The content of a run's `run.json`, checked when it is read: every field is there and of its type, or it is refused in a line.
 
 A stranger may have written it, so nothing in it is believed before.
 Leaves out: whether its contents are true, which its checksum and the recipe's hash show.

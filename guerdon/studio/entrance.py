@@ -81,7 +81,7 @@ class Gate:
         await (refused or self.inner)(scope, body, with_rules)
 
     def _answer(self, scope: Scope, headers: Headers) -> Response | None:
-        """What is said to who is not let in, or is let in just now; None for allowed requests."""
+        """The answer to clients that are refused, or admitted just now; None for allowed requests."""
         host = headers.get("host", "")
         if self.local and host_name(host) not in LOCAL:
             return refusal(403, f"this page answers only as {', '.join(LOCAL)}, not as {host_name(host)[:80]!r}")

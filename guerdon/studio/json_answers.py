@@ -1,4 +1,4 @@
-"""What the studio says to its page: JSON without NaN, and one line for whatever is wrong."""
+"""What the studio sends to its page: JSON without NaN, and one line for whatever is wrong."""
 
 from __future__ import annotations
 

@@ -18,12 +18,12 @@ from guerdon.core.manifest import Damaged
 from guerdon.store.rollout_files import read_batch
 from guerdon.store.run import Run
 
-RANKS = ("reward", "correct", "truth")  # the columns that say which track is better, the first that has values
+RANKS = ("reward", "correct", "truth")  # the columns that rank tracks, the first that has values
 
 
 @dataclass(frozen=True)
 class StoredBatch:
-    """A batch of the run folder. `is_fault` says that it broke its step."""
+    """A batch of the run folder. `is_fault`: it broke its step."""
 
     step: int
     is_fault: bool

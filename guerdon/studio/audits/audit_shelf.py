@@ -1,7 +1,7 @@
 """Which audits there are: folders with an audit.json, at or below what the studio was given, and in `audits/` beside `runs/`.
 
 Each is known by an `id` made of where it lies. A file that is not an audit, or a damaged one, is there too, with its `fault`.
-What the list says of one is kept until its file changes; the rest is read when it is opened. Nothing is ever written. Leaves
+The list's entry for one is kept until its file changes; the rest is read when it is opened. Nothing is ever written. Leaves
 out: what a file must be like (`audit_shape.py`), what the page asks (`audit_routes.py`).
 """
 
@@ -48,7 +48,7 @@ class ShelvedAudit:
             raise UserError(f"{self.file} cannot be shown: {error}; make it again with guerdon audit") from error
 
     def summary(self) -> dict[str, Any]:
-        """What the list says of it; `why` it cannot be read, where it cannot."""
+        """Its entry in the list; `why` it cannot be read, where it cannot."""
         mark = self.mark()
         if not mark:
             raise Missing(f"{self.folder} no longer has an audit")
@@ -116,7 +116,7 @@ class AuditShelf:
         return there
 
     def summaries(self) -> list[dict[str, Any]]:
-        """What the list says, newest first."""
+        """The list, newest first."""
         told = []
         for each in self.audits():
             try:

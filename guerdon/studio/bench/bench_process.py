@@ -63,7 +63,7 @@ class RewardProcess:
             raise
 
     def ask(self, do: str, given: dict[str, Any], limit: float) -> Any:
-        """A question and its answer, or a line that says why there is none; then the process may be gone."""
+        """A question and its answer, or a line with the reason why there is none; then the process may be gone."""
         self.line.settimeout(limit)
         try:
             self.file.write(json.dumps({"do": do, **given}).encode() + b"\n")
@@ -185,7 +185,7 @@ class _Template:
 
 
 def _is_alive(control: socket.socket) -> bool:
-    """Whether the other end is open: it never says anything, so there is nothing to read but its end."""
+    """Whether the other end is open: it never sends anything, so there is nothing to read but its end."""
     try:
         return control.recv(1, socket.MSG_DONTWAIT) != b""
     except BlockingIOError:

@@ -1,7 +1,7 @@
 """A formula as people see it: a tree of named parts with their weights; the same formula with other weights; as Python.
 
 A weight is named by the way down to what it weighs, `right` or `shaped/brief`. Leaves stay the same objects in a formula of
-other weights, so that what they said need not be asked again.
+other weights, so that their scores need not be computed again.
 """
 
 from __future__ import annotations

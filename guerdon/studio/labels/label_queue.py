@@ -1,6 +1,6 @@
 """Which samples to label next: those of some steps of a run, the same text once, in an order that serves a question.
 
-Leaves out: what a sample says in full (`labelled_samples.py`), the labels (`store/labels.py`).
+Leaves out: the full text of a sample (`labelled_samples.py`), the labels (`store/labels.py`).
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ ORDERS = {
 
 @dataclass(frozen=True)
 class LabelCandidate:
-    """A sample that could be labelled; `places` are all that say the same to the same prompt, the first of them this."""
+    """A sample that could be labelled; `places` are all with the same text for the same prompt, the first of them this."""
 
     place: Place
     task: str
@@ -70,7 +70,7 @@ def looked_at(run: Run, most: int = STEPS) -> tuple[list[int], int]:
 
 
 def candidates(run: Run, steps: Sequence[int]) -> list[LabelCandidate]:
-    """What was said in some steps, the same text to the same prompt once. A step that went meanwhile, or is damaged, is passed
+    """The texts of some steps, equal texts for one prompt once. A step that went meanwhile, or is damaged, is passed
     over where there are others."""
     same: dict[tuple[str, str], list[Any]] = {}
     for step in steps:

@@ -111,7 +111,7 @@ def _path(rows: Mapping[int, Row], segment: int) -> list[Row]:
 
 
 def _talk(path: Sequence[Row], asked: str) -> tuple[Any, str, list[str]]:
-    """What was shown (a text, or messages where it was more than that), what was said to it, and what in each turn."""
+    """What was shown (a text, or messages where it was more than that), the answer to it, and the text of each turn."""
     messages: list[dict[str, str]] = []
     turns: list[str] = []
     for row in path:

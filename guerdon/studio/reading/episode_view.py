@@ -1,4 +1,4 @@
-"""One episode as JSON that a page can show: what was asked, who was shown and said what, each token's numbers, every score."""
+"""One episode as JSON that a page can show: the ask, the view and text of each turn, each token's numbers, every score."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ class Reader:
         }
 
     def tokens(self, at: int, row: Row, seats: Any, start: int, most: int) -> Told:
-        """Some tokens of a segment: what each says, as far as that is known, and its numbers."""
+        """Some tokens of a segment: its text, as far as that is known, and its numbers."""
         actions = self.file.list_at("actions", at)
         count = len(_or_empty(self.file.list_at("logp", at)))
         tail = self.file.meta["actions"][1]
@@ -191,7 +191,7 @@ class Reader:
         return told
 
     def _follower(self, key: str) -> Told:
-        """What was said about this episode, and what it was worth."""
+        """Texts about this episode, and its scores."""
         end = self.file.ends_in(self.file.of(key))[-1:]
         if not end:
             return {"episode": key, "role": "", "text": "", "reward": None}
@@ -217,7 +217,7 @@ class Reader:
         return self.tokens(at, row, loads(row["ask"]).get("seats"), start, TOKENS)
 
     def more_text(self, key: str, segment: int, of: str, start: int) -> Told:
-        """Text from a character on: of what a segment said or was shown, or of the task's prompt."""
+        """Text from a character on: of a segment's text or view, or of the task's prompt."""
         _, row = self._row(key, segment)
         text = {"text": row["text"] or "", "view": view_text(loads(row["view"])), "prompt": row["prompt"]}[of]
         return {"text": text[start : start + 10 * TEXT], "start": start, "in_all": len(text)}

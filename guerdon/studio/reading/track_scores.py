@@ -1,4 +1,4 @@
-"""What the columns of a batch say of a track or a segment: numbers, reasons where there are none, and why."""
+"""The columns of a batch for a track or a segment: numbers, reasons where there are none, and why."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def _detailed(note: Any) -> Told:
 
 
 def formulas(config: Mapping[str, Any]) -> dict[str, Told]:
-    """By column: its reward's formula, and the weight of every part in it, as far as run.json says them."""
+    """By column: its reward's formula, and the weight of every part in it, as far as run.json has them."""
     told: dict[str, Told] = {}
     for column, reward in (config.get("rewards") or {}).items():
         told[str(column)] = {"formula": str(reward.get("formula", "")), "weights": {}}

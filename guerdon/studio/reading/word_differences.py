@@ -1,7 +1,7 @@
 """What two texts have in common, word by word.
 
 The shortest way from one to the other (Myers 1986, An O(ND) difference algorithm), bounded: texts of which more than some
-hundreds of words differ are said to be different as a whole between what they begin and end with alike.
+hundreds of words differ are marked as different as a whole between what they begin and end with alike.
 """
 
 from __future__ import annotations

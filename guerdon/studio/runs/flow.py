@@ -13,7 +13,7 @@ SHELVES = {"scores": "score", "credit": "credit", "learners": "learn"}
 
 
 def flow_of(config: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """The boxes of the chain in their order: `role` says what a box does, `part` by what it is done."""
+    """The boxes of the chain in their order: `role` is what a box does, `part` the part that does it."""
     parts = config.get("parts") or {}
     own = parts.get("knobs")
     if not isinstance(own, dict):

@@ -1,4 +1,4 @@
-"""All that the page says of one run, but its curves."""
+"""All that the page shows of one run, but its curves."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Runs over each other: a series for each arm, which is a run, or runs that differ in the seed alone.
 
 A series of several seeds is their mean at every step at which all of them have a number, and reaches from the lowest to the
-highest of them. Whether runs are one arm is what `guerdon compare` says.
+highest of them. Whether runs are one arm is decided as in `guerdon compare`.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def arms_of(library: Library, ids: Sequence[str], apart: bool = False) -> tuple[
 def compared(
     library: Library, ids: Sequence[str], x: X, smooth: float, metric: str, apart: bool, also: Sequence[str]
 ) -> dict[str, Any]:
-    """All that the page says of several runs but what takes long; `also` are curves wanted besides those drawn large."""
+    """All that the page shows of several runs but what takes long; `also` are curves wanted besides those drawn large."""
     read, named = arms_of(library, ids, apart)
     arms = read.arms
     chosen = chosen_metric(arms, metric or None)

@@ -1,4 +1,4 @@
-"""A run at one moment: its config and its events as they were when it was asked for, so that all that is said fits.
+"""A run at one moment: its config and its events as they were when it was asked for, so that all numbers fit.
 
 Whether it is running is not in its files: a process that writes a run holds the lock of its folder, which goes with the
 process however that ends. The lock is looked up and never taken, for a run that begins would find it taken.

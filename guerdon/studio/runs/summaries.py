@@ -1,4 +1,4 @@
-"""What the list says of each run, read once until the run changes.
+"""The list's entry for each run, read once until the run changes.
 
 A run that is complete or stopped is read and released, so thousands of them stay small; of a running one the events are kept,
 and only new lines are read.
