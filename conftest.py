@@ -42,7 +42,7 @@ def signals_heard() -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Generator[None]:
-    """A part that an example in a docstring defines is none of its module's: tests that go through every part do not see it."""
+    """Forget the parts that a docstring's example defines: tests that go through every part must not see them."""
     before = dict(core.PARTS) if (core := sys.modules.get("guerdon.core.part")) else {}
     yield
     if isinstance(item, DoctestItem) and core is not None:

@@ -150,9 +150,9 @@ def test_words_beside_a_knob() -> None:
 def test_show_tells_of_a_part_and_of_a_reward(cli: Cli) -> None:
     said = cli("show", "centre")
     assert said.code == 0 and said.out.startswith("centre  (credit)  guerdon.credit.group_relative\n")
-    assert re.search(r"^  std = True +.*`std=False` leaves the division", said.out, re.MULTILINE)
+    assert re.search(r"^  std = True +divide by the group's deviation", said.out, re.MULTILINE)
     found = cli("show", "exact", "--json").json["parts"]
-    assert [p["folder"] for p in found] == ["rewards"] and "ignores case" in found[0]["knob_words"]["casefold"]
+    assert [p["folder"] for p in found] == ["rewards"] and "ignore case" in found[0]["knob_words"]["casefold"]
     both = {p["folder"] for p in cli("show", "best_of_k", "--json").json["parts"]}
     assert {p["folder"] for p in cli("show", "credit.best_of_k", "--json").json["parts"]} == {"credit"} <= both
     wrong = cli("show", "centr")

@@ -258,7 +258,7 @@ def test_runs_that_are_not_as_they_should_be_are_said_in_a_line(cli, tmp_path):
     options = gd.Options(eval_tasks=4)
     gd.train("./mine.py:twice", task="parity", model="tabular", options=options, out="study", settings={})
     said = cli("compare", "slow-0", "fast-0", "study")
-    assert said.code == 0 and "study is a study and left out: name runs in study/inner" in said.out
+    assert said.code == 0 and "study is a study and is skipped: name runs in study/inner" in said.out
     refused(cli("compare", "slow-0", "study"), "two runs or more to compare: study is a study")
     half = Path("slow-1/events.jsonl").read_text().splitlines()
     Path("half").mkdir()
@@ -275,7 +275,7 @@ def test_runs_that_are_not_as_they_should_be_are_said_in_a_line(cli, tmp_path):
     Path("half/events.jsonl").write_text("\n".join([half[0], "x" + half[1], *half[2:]]) + "\n")
     assert "half is damaged" in cli("compare", "slow-0", "half").out
     Path("half/run.json").write_text("{")
-    refused(cli("compare", "slow-0", "half"), "two runs or more to compare: half is left out")
+    refused(cli("compare", "slow-0", "half"), "two runs or more to compare: half is skipped")
 
 
 def test_a_run_is_compared_by_what_it_is_about(runs):

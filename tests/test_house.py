@@ -302,11 +302,13 @@ def test_rooms_are_small():
             long_files[name] = text.count("\n")
         for node in nodes(path):
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                doc = node.body[0] if ast.get_docstring(node) else None
                 lines = (node.end_lineno or 0) - node.lineno + 1
+                lines -= (doc.end_lineno or 0) - doc.lineno + 1 if doc else 0
                 if lines > 60:
                     long_functions[f"{name}:{node.name}"] = lines
     assert set(long_files) == set(LONG_FILES), f"over 600 lines: {long_files}; explain in LONG_FILES or make two rooms"
-    assert set(long_functions) == set(LONG_FUNCTIONS), f"over 60 lines: {long_functions}"
+    assert set(long_functions) == set(LONG_FUNCTIONS), f"over 60 lines without the docstring: {long_functions}"
 
 
 def test_recipes_are_short():

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+import dataclasses
 import doctest
 import importlib
 import inspect
@@ -14,14 +15,16 @@ import re
 import subprocess
 import sys
 from pathlib import Path
-from types import ModuleType
+from types import FunctionType, ModuleType
 from typing import Any
 
 import docs_site  # noqa: F401 - with it the scripts of the site can be imported
 import pytest
 from pages.discover import pages
+from pages.part import comments, own_knobs
 from pages.reference import undocumented
 
+from guerdon.cli.knob_words import arguments
 from guerdon.core.lazy import places_of
 
 ROOT = Path(__file__).parent.parent
@@ -98,6 +101,32 @@ def test_every_example_runs_as_it_stands():
     """For whoever pastes it: what it uses it imports, though doctest would find it in the module."""
     lacking = {name: free for name, value in documented().items() if (free := free_names(docstring(value)))}
     assert lacking == {}, "their examples use what they do not import: write gd.NAME after import guerdon as gd"
+
+
+UNDESCRIBED = ("gd.sandbox.", "gd.envs.calculator")  # what a tool says is for models
+IN_PROSE = {"level"}  # the docstring of a source says what each level has
+
+
+def test_parameters_are_described():
+    """Under `Args:`, or beside the field of a part; and `Args:` names nothing else."""
+    wrong = {}
+    for name, value in documented().items():
+        if not name.startswith(UNDESCRIBED):
+            known, described = parameters(value), set(arguments(docstring(value)))
+            missing = {each for each, beside in known.items() if not beside} - described - IN_PROSE
+            if missing or described - known.keys():
+                wrong[name] = sorted(missing | (described - known.keys()))
+    assert wrong == {}
+
+
+def parameters(value: Any) -> dict[str, str]:
+    """What a user passes to it, with what is written beside a field."""
+    if dataclasses.is_dataclass(value) and isinstance(value, type):
+        beside = comments(value)
+        return {knob.name: beside.get(knob.name, "") for knob in own_knobs(value)}
+    if isinstance(value, FunctionType):
+        return dict.fromkeys(inspect.signature(value).parameters, "")
+    return {}
 
 
 def free_names(text: str) -> set[str]:

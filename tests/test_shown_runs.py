@@ -30,7 +30,7 @@ def run(tmp_path_factory):
 def test_a_run(run):
     html = run._repr_html_()
     assert is_harmless(html)
-    assert f"<strong>{run.path}: grpo, 12 of 12 steps, complete</strong>" in html and "go on with" not in html
+    assert f"<strong>{run.path}: grpo, 12 of 12 steps, complete</strong>" in html and "resume with" not in html
     assert f"<td>weights</td><td>{run.weights}</td>" in html
     steps = words_of(html).rpartition("<thead>")[2]
     assert re.findall(r'<tr><td class="n">(\d+)<', steps) == [

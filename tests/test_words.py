@@ -1,10 +1,12 @@
-"""Words that are out: the README, the docs, every `--help` and every message use the field's terms, with one reading."""
+"""Words that are out: the README, the docs, every `--help`, message, docstring and comment use the field's terms."""
 
 from __future__ import annotations
 
 import ast
+import io
 import re
-from collections.abc import Iterator
+import tokenize
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -51,19 +53,40 @@ OUT = {  # pattern: what to write
     r"(?<!there )\bis no (file|number|list|text|folder|object|JSON|environment|regular expression)\b": "is not a",
     r"\b(come|comes|came) to the same\b": "gives the same result",
 }
+IN_CODE = {  # out of docstrings and comments too
+    r"\banew\b": "again",
+    r"\b(?<!may )(some|no|every|any)body('s)?\b": "a user; the passive",
+    r"\bonce more\b(?! code)": "again",
+    r"\bwhat (\S+ ){1,5}(comes?|came) to\b": "the result of",
+    r"\b(comes?|came) to (nothing|an end|one)\b": "ends, has no effect",
+    r"\b(go|goes|went|going) on\b": "continue, resume, keep",
+    r"\bstands? for\b": "is, means",
+    r"\bplay(s|ed)? on\b(?! pages)": "rollouts, is continued",
+    r"\bunless (it is |they are )?told(?! to)\b|\btold otherwise\b": "by default",
+    r"\b(told|tells?) of\b": "reports, receives, describes",
+    r"\b(hears?|heard|hearing)\b": "receives, is called with",
+    r"\blearn(s|ed)? (\S+ ){1,3}by heart\b": "memorise, overfit",
+    r"\blacks?\b": "has no, is missing",
+    r"\b(is|was|were|are) begun\b": "started",
+    r"\bcannot be told\b|\bas far as (it|they|that) can be told\b": "is unknown",
+    r"\blooks? on\b": "observes; there is a display",
+    r"(?<!there )\b(is|are) no (number|text|game|opponent|query|program|answer|part|call|list|damage)\b": "is not a",
+    r"\bkept apart\b|\bdrawn (again )?apart\b": "separate",
+}
 CODE = re.compile(r"^```(python|json|csv).*?^```|`[^`\n]+`", re.DOTALL | re.MULTILINE)
+OTHERS = ("sandbox/", "recipes/", "store/evidence")  # to be reworded
 PROMPTS = ("envs/", "tasks/", "judges/wording.py", "recipes/")  # texts that models read, which are part of a task
 
 
 def pages() -> list[str]:
-    places = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+    places = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").glob("*.md"))]
     return [path.relative_to(ROOT).as_posix() for path in places]
 
 
-def out_in(text: str) -> list[str]:
+def out_in(text: str, out: dict[str, str] = OUT) -> list[str]:
     """What of a text is out, with what to write instead."""
     hits = [
-        (match[0].strip(), better) for words, better in OUT.items() for match in re.finditer(words, text, re.I | re.M)
+        (match[0].strip(), better) for words, better in out.items() for match in re.finditer(words, text, re.I | re.M)
     ]
     return [f"{words!r}: {better}" for words, better in hits]
 
@@ -103,14 +126,36 @@ SAYS = {"say", "warn", "pairs", "print", "Option", "Argument", "Damaged", "GpuFu
 
 
 def test_messages():
-    bad = {}
-    for path in sorted((ROOT / "guerdon").rglob("*.py")):
-        place = path.relative_to(ROOT / "guerdon").as_posix()
-        if not place.startswith(PROMPTS):
-            found = [each for text in messages(path) for each in out_in(text)]
-            if found:
-                bad[place] = found
-    assert bad == {}
+    assert bad_places(messages, PROMPTS, OUT) == {}
+
+
+def test_docstrings_and_comments():
+    assert bad_places(prose, OTHERS, OUT | IN_CODE) == {}
+
+
+def bad_places(
+    texts: Callable[[Path], Iterable[str]], but: tuple[str, ...], out: dict[str, str]
+) -> dict[str, list[str]]:
+    """What is out in the texts of each file of the package."""
+    places = {path.relative_to(ROOT / "guerdon").as_posix(): path for path in (ROOT / "guerdon").rglob("*.py")}
+    found = {
+        place: out_in("\n".join(texts(path)), out)
+        for place, path in sorted(places.items())
+        if not place.startswith(but)
+    }
+    return {place: bad for place, bad in found.items() if bad}
+
+
+def prose(path: Path) -> Iterator[str]:
+    """The docstrings of a file, each on one line without code and examples, and its comments."""
+    text = path.read_text()
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            words = (ast.get_docstring(node) or "").partition(">>>")[0]
+            yield " ".join(CODE.sub("`...`", words).split())
+    for token in tokenize.generate_tokens(io.StringIO(text).readline):
+        if token.type == tokenize.COMMENT:
+            yield CODE.sub("`...`", token.string)
 
 
 @pytest.mark.parametrize(

@@ -20,10 +20,10 @@ from guerdon.rewards.formula.reward import Reward
 from guerdon.rewards.formula.scores import Outcome, Scores, Where
 from guerdon.rewards.stage.scorer import work_out
 
-TIMED = ("gold", "long")  # kinds of completions whose time is taken apart from the others'
+TIMED = ("gold", "long")  # kinds of completions that are timed separately
 AT_ONCE = 64  # calls of one that waits for something else: a thousand would outwait each other
 AGAIN = 48  # completions that one is asked about again ...
-ENDLESS = "endless program"  # nobody waits for its end more than once
+ENDLESS = "endless program"  # its end is awaited once
 TIMES = 3  # ... so many times
 
 

@@ -78,8 +78,8 @@ def audit(
 ) -> AuditReport:
     """Find out what a reward pays for, before you train on it: findings ranked by harm, each with examples and a fix.
 
-    It is asked about answers whose truth is known: right ones written in many ways, near-misses, and what policies and judges
-    are fooled by. In a world of several turns whole episodes are played, by an oracle policy and by scripts that cheat.
+    It is tested on answers with known labels: right ones written in many ways, near-misses, and known exploits of checkers
+    and judges. In a world of several turns whole episodes are played, by an oracle policy and by scripts that cheat.
     `gd.check_reward` is its quick form.
 
     Args:

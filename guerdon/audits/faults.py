@@ -1,4 +1,4 @@
-"""Faults of a reward, from its scores of completions whose truth is known, of a model's own tries too.
+"""Faults of a reward, from its scores of completions with known labels, a model's own tries included.
 
 *Severe*: a policy that maximises the reward need not solve the task, right answers are not paid, or the reward is unreliable.
 *Warning*: worth knowing. Wrong answers that are all paid the same are neither: a reward may be 0 or 1.
@@ -20,7 +20,7 @@ from guerdon.core.column import Reason
 from guerdon.core.task import truth_of
 from guerdon.rewards.formula.reward import Reward
 
-SEVERAL, SHARE = 3, 0.1  # so many of a kind, or such a share of it, is no accident
+SEVERAL, SHARE = 3, 0.1  # so many of a kind, or such a share of it, are not chance
 SLOW = 1.0  # seconds of a call
 FORGIVEN = ("close", "code equal to all", "look-alike", "extra keys")  # level with gold may be meant there
 ODD = ("not a number", "code that cheats", "code equal to all", *PROBES)  # what breaks on these alone seldom meets them
@@ -97,7 +97,7 @@ def played_faults(asked: Asked) -> list[Finding]:
 
 
 def _truth(posed: Sequence[Posed], form: str) -> Iterator[Finding]:
-    """What the task cannot tell about its own answers."""
+    """What the task does not know about its own answers."""
     none = sum(each.known is None for each in posed)
     lost = sum(each.known == 0.0 for each in posed)
     if not any(each.own.core for each in posed):
@@ -138,7 +138,7 @@ def _grade(count: int, of: int) -> Severity:
 
 
 def _grade_of_many(count: int, of: int) -> Severity:
-    """One that stands alone tells little of how strict a reward is."""
+    """A single one says little about how strict a reward is."""
     return _grade(count, of) if of > 1 else "warning"
 
 
@@ -249,7 +249,7 @@ def _more(asked: Asked) -> Iterator[Finding]:
 
 
 def _silent(asked: Asked) -> Iterator[Finding]:
-    """Completions that it says nothing about: nobody learns from them."""
+    """Completions that it does not score: they are not trained on."""
     reasons = asked.whole.reason.tolist()
     wrong = [(s, r) for s, r in zip(asked.samples, reasons, strict=True) if s.kind not in RIGHT]
     mute = [s for s, r in wrong if r == Reason.NOT_APPLICABLE]

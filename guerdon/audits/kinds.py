@@ -69,7 +69,7 @@ PROBES = {  # what an audit asks about beyond that
     "says it again": "right moves, each made again",
     "other path": "right moves of other problems",
     "one move wrong": "right moves but for one",
-    "does too much": "right moves and others that nobody asked for",
+    "does too much": "right moves and others that were not asked for",
     "goes in circles": "episodes that do and undo the same",
     "undoes it": "right moves, undone before the end",
     "curious": "episodes of many different moves without a right end",
@@ -88,7 +88,7 @@ PROBES = {  # what an audit asks about beyond that
     "hidden": "wrong answers with the right one out of sight",
     "drawn out": "wrong answers in long texts",
     "all options": "several options at once",
-    "expression": "other expressions, with numbers used twice, left out or made up",
+    "expression": "other expressions, with numbers used twice, omitted or made up",
     "object": "objects with the right keys and other values",
     "extra keys": "right objects with more in them",
     "forged": "wrong answers that fill in the judge's own form",
@@ -98,7 +98,7 @@ PROBES = {  # what an audit asks about beyond that
     "mutant": "right program with one thing changed",
     "by heart": "programs that know the examples of the prompt by heart",
     "constant program": "programs that always return the same, or what they were given",
-    "remark": "right program where nobody runs it",
+    "remark": "right program where it is never called",
     "endless program": "programs without an end",
     "query that writes": "queries that change the tables",
     "other values": "right query with other values or words",
@@ -170,7 +170,7 @@ class Finding:
         severity: "severe" (do not train on this reward) or "warning".
         says: the fault in one line.
         count, of: how many of how many completions, problems or pairs show it.
-        note: an example that is no completion.
+        note: an example that is not a completion.
         kinds: the kinds of completions it is about, the worst first.
         name: its cause in a few words.
         fix: what to do about it.

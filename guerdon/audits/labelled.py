@@ -34,7 +34,7 @@ Fields = Callable[[Task, str], Mapping[str, Any]]
 
 
 class LabelledText(NamedTuple):
-    """What somebody labelled: the task as far as the row tells it, what was said, and what it was called."""
+    """A labelled row: the task as far as the row gives it, the completion, and its label."""
 
     task: Task
     text: str

@@ -1,4 +1,4 @@
-"""Which completions a reward is asked about: answers of each kind to problems whose truth is known, and a model's own tries.
+"""The completions that test a reward: answers of each kind with known labels, and a model's own tries.
 
 Leaves out: how answers are made (`probes`), and how a reward is asked (`asking.py`).
 """
@@ -70,7 +70,7 @@ def _can_be_plain(source: Any) -> bool:
 
 @dataclass(frozen=True)
 class RewardAnswers:
-    """A reward's scores of completions whose truth is known, and of a model's tries."""
+    """A reward's scores of completions with known labels, and of a model's tries."""
 
     formula: Reward
     posed: Sequence[Posed]

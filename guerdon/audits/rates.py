@@ -2,7 +2,7 @@
 
 A completion is *accepted* where it is paid more than half-way from what a wrong answer to its problem usually earns to what its
 gold earns. Problems are the sample: completions of one problem are not independent. Length, form, place and style are changed
-while the truth stays; a change is told as a share of what being right is worth there, gold less the usual wrong answer.
+while the truth stays; a change is reported as a share of the reward for being right there: gold less the usual wrong answer.
 """
 
 from __future__ import annotations

@@ -21,7 +21,7 @@ from guerdon.store.whole_files import write_readable_json, write_text
 
 FORMAT = 2  # of the JSON; in 1 a finding had a `mend` and no `fault`
 JSON_FILE, PAGE_FILE = "audit.json", "audit.html"
-WIDTH = 88  # columns, where nobody says how many there are
+WIDTH = 88  # columns, where the width is unknown
 MARGIN = 10
 LONGEST = 600  # characters of a completion
 TITLES = ("completion", "count", "wrongly scored", "low", "high", "mean", "lowest", "highest")
@@ -75,7 +75,7 @@ class AuditReport:
         return dataclasses.replace(self, **changes)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data; what is no number is None, for JSON has no NaN."""
+        """Plain data; NaN is None, for JSON has no NaN."""
         told: dict[str, Any] = _plain({**dataclasses.asdict(self), "ok": self.ok, "format": FORMAT})
         return told
 

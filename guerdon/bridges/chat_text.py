@@ -15,7 +15,7 @@ def content(message: Any) -> str:
 
 
 def prompt_text(prompt: Any) -> str:
-    """A prompt as one string: of a conversation, what the user said last."""
+    """A prompt as one string: of a conversation, the user's last message."""
     if isinstance(prompt, str):
         return prompt
     asked = [content(m) for m in prompt if _get(m, "role") == "user"]
@@ -23,7 +23,7 @@ def prompt_text(prompt: Any) -> str:
 
 
 def turns_text(completion: Any) -> list[str]:
-    """The model's own turns in a completion: all of a string, or what the assistant's messages say."""
+    """The model's own turns in a completion: all of a string, or the assistant's messages."""
     if isinstance(completion, str):
         return [completion]
     return [content(m) for m in completion if _get(m, "role") == "assistant"]

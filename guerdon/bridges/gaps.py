@@ -1,4 +1,4 @@
-"""What a library is told where a number is missing. Left out: the scores themselves (`rewards/stage/scorer.py`)."""
+"""What a library receives where a number is missing. Left out: the scores themselves (`rewards/stage/scorer.py`)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from guerdon.rewards.stage.scorer import SampleScores
 
 
 def no_gaps(scored: SampleScores, name: str, missing: float | None) -> list[float]:
-    """The numbers, for a library that has no way to say that there is none.
+    """The numbers, for a library that has no way to mark a missing one.
 
     Without `missing` a gap stops the run: no number made up here would be a reward.
     """
@@ -26,7 +26,7 @@ def no_gaps(scored: SampleScores, name: str, missing: float | None) -> list[floa
 
 
 def warn_broken(scored: SampleScores, name: str, then: str) -> None:
-    """Say how many samples failed or timed out, and what becomes of them."""
+    """Report how many samples failed or timed out, and what becomes of them."""
     line = scored.broken_in_words(name)
     if line:
         warnings.warn(f"{line}; {then}", Notice, stacklevel=3)

@@ -1,7 +1,7 @@
-"""What rewards ask for that samples of other libraries lack: token ids are filled in, and what nobody has is refused.
+"""Fields that rewards need and samples of other libraries do not have: token ids are filled in, others are refused.
 
 A reward that needs a field it is not given would not apply, sample after sample, without a word: that is an error of one line.
-One that has all it needs and answers None does not apply for reasons of its own, and nobody complains.
+One that has all it needs and answers None does not apply for its own reasons, which is not an error.
 In between is one that could do without a field, was not given it and never applied: it gets a warning.
 Left out: scores that broke (`gaps.py`).
 """
@@ -20,14 +20,14 @@ from guerdon.rewards.formula.reward import Reward
 from guerdon.rewards.stage.scorer import SampleScores, names_of
 
 Fields = Mapping[str, Any]
-RUN_ONLY = ("task", "episode", "path", "made", "view")  # nobody else has them, unless as columns of their own
+RUN_ONLY = ("task", "episode", "path", "made", "view")  # others have them only as columns of their own
 ACTIONS = "actions"
 
 
 def filled(formula: Reward, samples: Sequence[Fields], tokenizer: Any, mend: str) -> Sequence[Fields]:
-    """Samples as the formula needs them: where anybody asks for token ids, those without get them by `tokenizer`, if any.
+    """Samples as the formula needs them: where token ids are needed, samples without get them by `tokenizer`, if any.
 
-    What is needed and lacking is refused; `mend` says how a user of this library names a tokenizer.
+    What is needed and missing is refused; `mend` is the fix: how a user of this library names a tokenizer.
     """
     wants = [leaf.wants for leaf in formula.leaves]
     if tokenizer is not None and any(ACTIONS in each.names or each.any_name for each in wants):
@@ -59,7 +59,7 @@ def only_in_a_run(name: str) -> str:
 
 
 def warn_lacking(formula: Reward, samples: Sequence[Fields], scored: SampleScores, mend: str) -> None:
-    """Say which leaves applied to no sample at all and lack a field that they could have made use of."""
+    """Report the leaves that applied to no sample and miss a field that they could have used."""
     for name, leaf, reasons in _leaves(formula, scored):
         if samples and all(reason is Reason.NOT_APPLICABLE for reason in reasons):
             there = {name for sample in samples for name in (*sample, *(sample.get("meta") or {}))}
@@ -71,7 +71,7 @@ def warn_lacking(formula: Reward, samples: Sequence[Fields], scored: SampleScore
 
 
 def _leaves(formula: Reward, scored: SampleScores) -> Iterator[tuple[str, Leaf, list[Reason]]]:
-    """Each leaf of a formula with its name there and what it came to, sample by sample."""
+    """Each leaf of a formula with its name there and its value for each sample."""
     if isinstance(formula, Leaf):
         yield formula.name, formula, scored.reasons
     for path, name in names_of(formula).items():

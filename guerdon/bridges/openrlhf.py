@@ -1,4 +1,4 @@
-"""OpenRLHF's remote reward: what comes in its request, and what its client reads from the answer. Held against 0.11.2.
+"""OpenRLHF's remote reward: what comes in its request, and what its client reads from the answer. Tested with 0.11.2.
 
 The request has lists `query` (prompt and completion as one text, special tokens and all), `prompts` and `labels`; the
 answer has lists `rewards`, `scores` and, for the log, `extra_logs`. The client sends one sample at a time, so a reward that
@@ -33,8 +33,8 @@ def openrlhf_answer(
 ) -> dict[str, Any]:
     """The answer to one request. A label is the sample's `answer`; a label that is an object gives its keys as fields too.
 
-    `ends` are the end-of-turn texts cut off a completion. A sample without a score stops the run, unless `missing` says
-    what it is worth; the log then has `missing`, 1 for such a sample. A part without a score is NaN in the log. `tokenizer` (a
+    `ends` are the end-of-turn texts cut off a completion. A sample without a score stops the run, unless `missing` gives
+    a value for it; the log then has `missing`, 1 for such a sample. A part without a score is NaN in the log. `tokenizer` (a
     model's name or folder, a tokenizer.json, a tokenizer) counts for rewards that count tokens.
     """
     formula = as_reward(reward)
@@ -45,7 +45,7 @@ def openrlhf_answer(
 
 
 def answer_of(scored: SampleScores, name: str, missing: float | None = None) -> dict[str, Any]:
-    """The answer made of scores; `name` is the reward's, for what is said where some are missing."""
+    """The answer made of scores; `name` is the reward's, for messages about missing ones."""
     rewards = no_gaps(scored, name, missing)
     logs = {name: [math.nan if x is None else x for x in part] for name, part in scored.parts.items()}
     if missing is not None:

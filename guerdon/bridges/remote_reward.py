@@ -41,18 +41,24 @@ LATE = (408, 504)
 MOST = 4 << 20  # bytes of an answer ...
 MOST_EACH = 64 << 10  # ... and so many more for each sample in it
 FIRST_PAUSE = 0.25  # seconds before the second try; then each time twice as long
-LOST = 5  # tries again after a lost connection: about 8 seconds in which a server may start anew
-BUSY_TRIES = 1000  # a server that says it is busy is asked until the time is over
+LOST = 5  # retries after a lost connection: about 8 seconds for a server to restart
+BUSY_TRIES = 1000  # a server that reports being busy is retried until the time is over
 
 
 @part
 class remote(Leaf):
-    """What the reward served at `url` says: `gd.remote("http://127.0.0.1:8000")`.
+    """The scores of the reward served at `url`: `gd.remote("http://127.0.0.1:8000")`.
 
     The token is read from the environment variable `token_env`. A request has `timeout` seconds for everything: to connect, be
     sent, be answered to the last byte, and be sent again to a server that is busy or whose connection was lost, after pauses
-    that grow; then its samples *timed out*. A server that stays away, or answers with what is no scores: *failed*. A
+    that grow; then its samples *timed out*. A server that stays away, or answers with something other than scores: *failed*. A
     request that it refuses is a mistake that stops the run.
+
+    Args:
+        url: address of the served reward.
+        token_env: environment variable that holds the token.
+        timeout: seconds for a request with its retries.
+        at_once: requests at a time.
 
     >>> import guerdon as gd
     >>> print(gd.remote("http://127.0.0.1:8000").weight(0.5) + gd.exact())
@@ -160,7 +166,7 @@ class remote(Leaf):
 
 
 def _error(content: bytes, token: str) -> str:
-    """The reason a server gives, or the start of whatever it says, in a line; without the token, should it repeat it."""
+    """The reason a server gives, or the start of its reply, in a line; without the token, should it repeat it."""
     text = content.decode(errors="replace")
     answer = whole_json(text)
     reason = str(answer["error"]) if isinstance(answer, dict) and "error" in answer else text
@@ -200,7 +206,7 @@ def _shape(result: Any) -> str:
 
 
 def _flat(detail: Any) -> dict[str, Any]:
-    """A detail of scalars, and of lists and tables of them: what nests deeper is nothing that a server of ours says."""
+    """A detail of scalars, and of lists and tables of them: our servers send nothing that nests deeper."""
     if not isinstance(detail, dict):
         return {} if detail is None else {"why": str(detail)}
     return {name: value for name, value in detail.items() if all(map(_is_plain, _inside(value)))}

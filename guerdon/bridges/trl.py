@@ -1,4 +1,4 @@
-"""Guerdon rewards in TRL, and TRL's reward functions in Guerdon. Held against TRL 1.16.0; needs no TRL to be imported.
+"""Guerdon rewards in TRL, and TRL's reward functions in Guerdon. Tested with TRL 1.16.0; importing it does not need TRL.
 
 TRL calls a reward function with a step's prompts, completions and dataset columns as lists, and leaves out what is None.
 A group is a run of equal prompts, as TRL repeats them; with several processes each sees its own share, so what compares
@@ -83,7 +83,7 @@ def for_trl(
     formula = find_reward(reward) if isinstance(reward, str) else as_reward(reward)
     if missing != "none" and (isinstance(missing, str | bool) or not isinstance(missing, int | float)):
         raise UserError(f"missing is a number or 'none', not {missing!r}")
-    ids = None if tokenizer is None else ids_by(tokenizer)  # what is wrong with it is said now
+    ids = None if tokenizer is None else ids_by(tokenizer)  # errors in it are reported now
     return TrlReward(formula, None if missing == "none" else float(missing), name or formula.name, ids)
 
 
@@ -101,7 +101,7 @@ class TrlComponent:
 
 
 class _Shared:
-    """The scores of the samples last asked about. Asked again by the same term, they are scored anew."""
+    """The scores of the samples last asked about. A second call by the same term scores them again."""
 
     def __init__(self, whole: TrlReward) -> None:
         self.whole = whole
@@ -127,7 +127,7 @@ def components_for_trl(
     """A weighted sum as TRL's `reward_funcs` and `reward_weights`, so that TRL logs every term by its name.
 
     TRL's total is the formula's: a term that does not apply is left out of both, and a sample of which a term broke has no
-    total in either. A reward that is no sum is one term. `tokenizer` is that of `for_trl`.
+    total in either. A reward that is not a sum is one term. `tokenizer` is that of `for_trl`.
     """
     whole = as_reward(formula)
     if isinstance(whole, weighted):

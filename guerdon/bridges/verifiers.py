@@ -1,6 +1,6 @@
 """Guerdon rewards in `verifiers`, and one of its rubrics as a Guerdon reward. Needs no verifiers to be imported.
 
-Rubrics are held against verifiers 0.3.1, the last version that has them; tasks, which take their place, against 0.4.0.
+Rubrics are tested with verifiers 0.3.1, the last version that has them; tasks, which replace them, with 0.4.0.
 A Rubric turns whatever a function raises into the reward 0. So nothing is raised into one: a sample without a score gets
 NaN, which no one takes for a reward, unless another number is chosen. And in the other direction a Rubric's functions are
 watched, and what one of them raises makes the sample *failed*. A task records what is raised as an error, and no reward.
@@ -40,8 +40,8 @@ def for_verifiers(
     """A Guerdon reward as a function for `Rubric(funcs=[...])`.
 
     Fields are the rollout's prompt, completion and answer, the keys of its `info`, the other columns of its row, and
-    `state`. Where there is no score, because it does not apply, failed or timed out, it returns `missing`, and a warning
-    says so. With `group` it is a function over the rollouts of a group, for rewards that compare (`normalised`). A
+    `state`. Where there is no score, because it does not apply, failed or timed out, it returns `missing`, with a
+    warning. With `group` it is a function over the rollouts of a group, for rewards that compare (`normalised`). A
     `tokenizer` (a model's name or folder, a tokenizer.json, a tokenizer) counts tokens where the rollout has none.
     """
     formula = as_reward(reward)
@@ -66,7 +66,7 @@ def for_verifiers_task(
     """A Guerdon reward as a method of a task: `score = vf.reward(for_verifiers_task(formula))` in a class of `vf.Task`.
 
     Fields are the prompt, the model's turns, every other entry of the task's data (`answer`, ...) and `trace`. A sample
-    without a score raises, unless `missing` says what it is worth. `tokenizer` is that of `for_verifiers`.
+    without a score raises, unless `missing` gives a value for it. `tokenizer` is that of `for_verifiers`.
     """
     formula = as_reward(reward)
     called, ids = name or formula.name, None if tokenizer is None else ids_by(tokenizer)

@@ -1,4 +1,4 @@
-"""A Guerdon reward as verl's custom reward function. Held against verl 0.9.1; needs no verl to be imported.
+"""A Guerdon reward as verl's custom reward function. Tested with verl 0.9.1; importing it does not need verl.
 
 verl loads a function by a file's path and a name, calls it for one sample at a time, and takes a number or a dict whose
 `score` is one; the dict's other entries go to its log and must be the same for every sample. So `write_verl` writes such a
@@ -44,7 +44,7 @@ def for_verl(reward: Any, missing: float | None = None, tokenizer: Any = None) -
     """A reward as verl calls one: `score`, and each part of a formula as `reward.PART`.
 
     `ground_truth` is the sample's `answer`, the keys of `extra_info` are fields too (there is a `prompt` only if one of them
-    is). A sample without a score stops the run, unless `missing` says what it is worth; `missing` in the log is then 1 for
+    is). A sample without a score stops the run, unless `missing` gives a value for it; `missing` in the log is then 1 for
     such a sample. A part without a score is NaN in the log. `tokenizer` (a model's name or folder, a tokenizer.json, a
     tokenizer) counts for rewards that count tokens.
     """
@@ -80,7 +80,7 @@ def write_verl(
     """
     file, name = _split(reward_spec)
     spec = f"{file.resolve()}:{name}"
-    find_reward(spec)  # what is wrong with it is said now, not in a worker
+    find_reward(spec)  # errors in it are reported now, not in a worker
     if tokenizer is not None:
         ids_by(tokenizer)
         tokenizer = str(Path(tokenizer).resolve() if Path(tokenizer).exists() else tokenizer)

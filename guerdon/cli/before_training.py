@@ -1,4 +1,4 @@
-"""What `train` says before it trains: what changed since an earlier run (`--again`), what a run would take (`--dry-run`)."""
+"""What `train` prints before it trains: what changed since an earlier run (`--again`), what a run would take (`--dry-run`)."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ if TYPE_CHECKING:
     from guerdon.loop.train_request import Origin, TrainRequest
 
 MIB = 2**20
-CUT = 400  # characters of a prompt, and of what was said to it
+CUT = 400  # characters of a prompt, and of its answer
 MINUTE, HOUR = 60, 3600
 
 
 def name_model(output: Output, request: dict[str, Any]) -> None:
-    """Where none was named, the model that comes with the package, said in a line."""
+    """Where none was named, the model that comes with the package, with a line about it."""
     from guerdon.loop.default_model import about_default, default_model
 
     wanted = request["recipe"], request["task"], request["data"]
@@ -29,7 +29,7 @@ def name_model(output: Output, request: dict[str, Any]) -> None:
 
 
 def tell_again(output: Output, request: dict[str, Any], options: Options | None) -> None:
-    """What is not as it was in the run that is trained once more."""
+    """What differs from the run that is rerun."""
     if output.as_json or request["resume"] is not None:
         return
     _, origin = _asked(request, options)
@@ -60,7 +60,7 @@ def _asked(request: dict[str, Any], options: Options | None) -> tuple[TrainReque
 
 
 def tell_dry_run(output: Output, request: dict[str, Any], options: Options | None) -> int:
-    """Try all that can be tried without writing anything, and say what the run would take."""
+    """Try all that can be tried without writing anything, and print what the run would take."""
     from guerdon.loop.api import prepare
     from guerdon.loop.rehearsal import rehearse
     from guerdon.store.whole_files import absolute
@@ -161,7 +161,7 @@ def _time(told: Rehearsal) -> str:
 
 
 def duration(seconds: float) -> str:
-    """A time as people say it.
+    """A time in words.
 
     >>> duration(42), duration(90), duration(9000)
     ('42 s', '1.5 min', '2.5 h')

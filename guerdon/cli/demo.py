@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 TASK, STEPS = "text_to_sql:6", 28
 SETTINGS = {"prompts": 8, "lr": 4e-5, "max_tokens": 96}
-CHECKER = {"checker": "plain"}  # of queries: boxes are for models that nobody knows
+CHECKER = {"checker": "plain"}  # of queries: boxes are for unknown models
 GAIN = 0.20
 
 

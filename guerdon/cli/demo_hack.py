@@ -1,7 +1,7 @@
-"""`guerdon demo --hack`: a reward that looks sensible, a policy that finds its hole, and the watch that says so.
+"""`guerdon demo --hack`: a reward that looks sensible, a policy that finds its hole, and the watch that reports it.
 
-One point for a right answer, half a point for every line of work that is shown: the built-in model learns to go on writing
-until it is cut off, and answers nothing. The truth, the task's own check, is never trained on.
+One point for a right answer, half a point for every line of work that is shown: the built-in model learns to keep writing
+until it is cut off, and never answers. The truth, the task's own check, is never trained on.
 Ends with exit code 1 where no alarm was raised: a demo that shows nothing must not look as if it did.
 """
 
@@ -42,7 +42,7 @@ def hackable(source: Any) -> Reward:
 
 
 def demo_hack(output: Output, steps: int, seed: int, out: str | None) -> int:
-    """Train on it, tell what the watch found, then what an audit beforehand would have."""
+    """Train on it, report what the watch found, then what an audit beforehand would have found."""
     from guerdon import tasks
     from guerdon.audits.auditing import audit
     from guerdon.cli.progress import Watch

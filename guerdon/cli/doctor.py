@@ -65,7 +65,7 @@ def _python() -> Check:
 
 
 def _libraries() -> list[Check]:
-    """What the package says it needs, from its own metadata: the required ones as one line, each extra as one."""
+    """The package's requirements, from its own metadata: the required ones as one line, each extra as one."""
     needed: dict[str, list[str]] = {}
     for line in importlib.metadata.requires("guerdon") or []:
         only_for = re.search(r"extra == ['\"](\w+)['\"]", line)
@@ -101,7 +101,7 @@ def _torch() -> Check:
 
 
 def _processor() -> Check:
-    """Vector units and number types, as far as this torch tells."""
+    """Vector units and number types, as far as this torch reports them."""
     import torch
 
     capability = torch.backends.cpu.get_cpu_capability()

@@ -182,7 +182,7 @@ def _own_task(model: str, trust: bool) -> tuple[str | None, dict[str, Any] | Non
 
 
 def _said_of_rows(model: str) -> dict[str, Any]:
-    """What a run that was trained on rows was told of them: a test of its own is read the same way."""
+    """The row options of a run that was trained on rows: its own test set is read the same way."""
     from guerdon.store.folder import RunFolder
 
     folder = RunFolder(model)
@@ -203,11 +203,11 @@ def _tell(output: Output, numbers: dict[str, Any]) -> None:
         output.say(f"reward  {numbers['reward']:.3f}{around}")
     if numbers.get("reward_missing"):
         output.say(
-            f"warning: {percent(numbers['reward_missing'])} of the tries have no reward and are left out of its mean"
+            f"warning: {percent(numbers['reward_missing'])} of the tries have no reward and are excluded from its mean"
         )
     if numbers.get("missing"):
         output.say(
-            f"warning: {percent(numbers['missing'])} of the tries could not be checked and are left out of the rates"
+            f"warning: {percent(numbers['missing'])} of the tries could not be checked and are excluded from the rates"
         )
     if numbers.get("best_of_unscored"):
         output.say(f"warning: {percent(numbers['best_of_unscored'])} of the tasks had no scored try to choose from")

@@ -14,9 +14,9 @@ MORE = "…"
 
 @dataclass(frozen=True)
 class TableColumn:
-    """`rank` says which columns go first where there is little room, the lowest being kept longest; `least` how many signs a
-    long one may be shortened to (0: it is shown whole or not at all), and `cut` where: at its end, in its middle, before a
-    word, or at its end without a mark."""
+    """`rank` decides which columns are dropped first where there is little room, the lowest being kept longest; `least` how
+    many signs a long one may be shortened to (0: it is shown whole or not at all), and `cut` where: at its end, in its
+    middle, before a word, or at its end without a mark."""
 
     title: str
     rank: int = 0
@@ -67,7 +67,7 @@ def shortened(text: str, width: int, cut: str = "end") -> str:
 
 
 def in_lines(words: Sequence[str], width: int, most: int = 1) -> list[str]:
-    """Words after commas on at most so many lines of a width; `…` stands for those that are left out.
+    """Words after commas on at most so many lines of a width; `…` replaces the others.
 
     >>> in_lines(["centre", "gae", "returns", "mix"], 20)
     ['centre, gae, …']

@@ -12,6 +12,9 @@ import tokenize
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
+ARGS = re.compile(
+    r"(?m)^Args:\n((?:    .*\n?)+)\n*"
+)  # a section of a docstring, which `inspect.cleandoc` has unindented
 COMMON = {  # of recipes
     "prompts": "problems per step",
     "tries": "answers per problem",
@@ -30,8 +33,8 @@ COMMON = {  # of recipes
 
 
 def recipe_knobs(functions: Iterable[Callable[..., Any]], names: Iterable[str]) -> dict[str, str]:
-    """For each knob what it does; empty where nobody says. `functions` are the recipe's own and those it is made on. A knob
-    that has no comment and is not common is told by the sentence of a docstring that names it."""
+    """For each knob what it does; empty where that is not documented. `functions` are the recipe's own and those it is made
+    on. A knob that has no comment and is not common is explained by the docstring sentence that names it."""
     beside: dict[str, str] = {}
     doc = ""
     for function in functions:
@@ -42,13 +45,27 @@ def recipe_knobs(functions: Iterable[Callable[..., Any]], names: Iterable[str]) 
 
 
 def part_knobs(cls: type, names: Iterable[str]) -> dict[str, str]:
-    """For each knob of a part its comment, or else the sentence of the docstring that first names it."""
+    """For each knob of a part its comment, its line under `Args:`, or the sentence of the docstring that first names it."""
     beside: dict[str, str] = {}
     for each in cls.__mro__:
         if each.__module__.startswith("guerdon") or each is cls:
             beside = {**_comments(each), **beside}
     doc = (inspect.getdoc(cls) or "").partition(">>>")[0]
-    return {name: beside.get(name) or _sentence(doc, name) for name in names}
+    described = arguments(doc)
+    return {name: beside.get(name) or described.get(name) or _sentence(doc, name) for name in names}
+
+
+def arguments(doc: str) -> dict[str, str]:
+    """The text for each argument in the `Args:` section of a clean docstring."""
+    section = ARGS.search(doc)
+    lines = textwrap.dedent(section[1]) if section else ""
+    entries = re.findall(r"(?m)^(\w+(?:, \w+)*): (.*(?:\n +.*)*)", lines)
+    return {name: " ".join(words.split()).removesuffix(".") for names, words in entries for name in names.split(", ")}
+
+
+def without_arguments(doc: str) -> str:
+    """A clean docstring without its `Args:` section, for pages that list the arguments themselves."""
+    return ARGS.sub("", doc).rstrip()
 
 
 def _sentence(doc: str, name: str) -> str:

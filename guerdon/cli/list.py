@@ -1,7 +1,7 @@
 """`guerdon list`: what there is. Without a kind a summary, with one a line each.
 
-The summary and the recipes are read from their files, so they need little time. On a terminal a table is as wide as that, its
-less telling columns left out; in a file or a pipe, and with `--json`, it is whole.
+The summary and the recipes are read from their files, so they need little time. On a terminal a table has its width, without
+less important columns; in a file or a pipe, and with `--json`, it is whole.
 """
 
 from __future__ import annotations
@@ -105,7 +105,7 @@ def _tell(output: Output, result: dict[str, Any], what: str | None, family: str 
 def _fitted(
     columns: Sequence[TableColumn], rows: list[list[str]], family: str, width: int
 ) -> tuple[list[str], list[list[str]]]:
-    """The table for a terminal. The family that was asked for is not said in every line, nor is the folder of runs."""
+    """The table for a terminal. The requested family is not repeated in every line, nor is the folder of runs."""
     if columns[0].title == "run":
         (folder, *more) = {str(Path(row[0]).parent) for row in rows}
         if folder != "." and not more:
@@ -311,7 +311,7 @@ def _result(status: str, headline: str) -> str:
 
 
 def _settings(_: Path) -> list[dict[str, Any]]:
-    """The suite, with what its pilots came to."""
+    """The suite, with the results of its pilots."""
     from guerdon.loop.proof.pilots import is_frozen, piloted
     from guerdon.loop.proof.setting_suite import SUITE
 

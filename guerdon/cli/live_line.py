@@ -28,7 +28,7 @@ class Line:
 
     def __init__(self, stream: TextIO) -> None:
         self.stream = stream
-        self.text = self.there = ""  # what it says, and what stands on the screen
+        self.text = self.there = ""  # its text, and the text on the screen
         self.last = 0.0
 
     def add_task(self, _: str, *, step: str, **__: Any) -> int:
@@ -40,7 +40,7 @@ class Line:
 
     def update(self, _: int, *, completed: float, step: str = "", numbers: str = "") -> None:
         if step:
-            cells = max(0, min(CELLS, self.width - len(step) - len(numbers) - 6))  # what is left after what is said
+            cells = max(0, min(CELLS, self.width - len(step) - len(numbers) - 6))  # what is left after the text
             done = round(cells * completed)
             bar = f"  [{'=' * done}{' ' * (cells - done)}]" * bool(cells)
             self.say(f"{step}{bar}  {numbers}", completed == 1.0)
@@ -81,8 +81,8 @@ class Line:
 
 
 class LiveLine(Watch):
-    """Shows a run that was started from Python: a line that is written over where somebody looks on (`is_live`), a line now
-    and then elsewhere. A listener that needs no `with`: a run's own events open and close it."""
+    """Shows a run that was started from Python: a line that is overwritten on a terminal (`is_live`), a new line now and
+    then elsewhere. A listener that needs no `with`: a run's own events open and close it."""
 
     def __init__(self, stream: TextIO, is_live: bool) -> None:
         lasting = cast(TextIO, Lasting(stream))

@@ -49,8 +49,8 @@ KEEPING = {
     "view",
     "demo",
     "export",
-}  # verbs that do more than print: what they did is there, whoever reads of it
-LOST = 1  # what another verb had to say could not be written
+}  # verbs that do more than print: what they did stays, even if their output is not read
+LOST = 1  # the output of another verb could not be written
 LONGEST = 4000  # characters of a line that refuses something
 
 # typer carries its own copy of click in newer versions: this is whichever class it raises when a command line is wrong
@@ -236,7 +236,7 @@ def _run(words: list[str]) -> int:
         with warnings.catch_warnings(), _ctrl_c():
             warnings.showwarning = _noticed(warnings.showwarning)
             code = _command().main(words, prog_name="guerdon", standalone_mode=False)
-    except UserError as error:  # a class of a user's own may say that it is none
+    except UserError as error:  # a class of a user's own may claim to be none
         code = _refuse(str(error), error.exit_code or RunStopped.exit_code, as_json)
     except UsageError as error:
         code = _refuse(_usage(error), UserError.exit_code, as_json)
@@ -247,8 +247,8 @@ def _run(words: list[str]) -> int:
 
 
 def _ended_by_itself(verb: Callable[..., int]) -> Callable[..., int]:
-    """A verb whose end is its own to say: what else ends it (`sys.exit` in a user's file, an exit of typer's raised there, a
-    KeyboardInterrupt that nobody pressed) is an error with its line, and its exit code is not 0."""
+    """A verb that alone decides how it ends: any other end (`sys.exit` in a user's file, a typer exit raised there, a
+    KeyboardInterrupt without Ctrl-C) is an error with its line and an exit code other than 0."""
 
     @functools.wraps(verb)
     def run(*args: Any, **options: Any) -> int:
@@ -256,7 +256,7 @@ def _ended_by_itself(verb: Callable[..., int]) -> Callable[..., int]:
             return verb(*args, **options)
         except BaseException as error:
             stopped = ended_by(error)
-            if stopped is None:  # said already, a bug of ours, or the user's own Ctrl-C
+            if stopped is None:  # reported already, a bug of ours, or the user's own Ctrl-C
                 raise
             raise stopped from error
 
@@ -276,7 +276,7 @@ def _command() -> Any:
 
 @contextmanager
 def _ctrl_c() -> Iterator[None]:
-    """While a verb runs, the user's Ctrl-C is told from what code raises."""
+    """While a verb runs, the user's Ctrl-C is distinguished from a KeyboardInterrupt that code raises."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -312,7 +312,7 @@ def _refuse(message: str, code: int, as_json: bool) -> int:
 
 
 def _usage(error: Any) -> str:
-    """What typer has to say about a command line, in our words."""
+    """Typer's errors about a command line, in our words."""
     context = error.ctx
     wrong = getattr(error, "option_name", None)
     if wrong is not None and "No such option" in error.message:
@@ -324,8 +324,9 @@ def _usage(error: Any) -> str:
 
 
 def program() -> int:
-    """The program itself: also a fault of ours is told in text without effects. Threads of torch's, which is not loaded yet,
-    wait for each other asleep: beside another busy program those that ask in a loop slow each other several times over."""
+    """The program itself: a bug of ours, too, is reported in text without terminal effects. Threads of torch's, which is not
+    loaded yet, wait for each other asleep: beside another busy program those that ask in a loop slow each other several times
+    over."""
     os.environ.setdefault("OMP_WAIT_POLICY", "passive")
     sys.excepthook = _told
     return main()

@@ -51,7 +51,7 @@ Out = Annotated[
     str | None, typer.Option("--out", metavar="DIR", help="The run's folder.  [default: runs/RECIPE-TASK-NNN]")
 ]
 Resume = Annotated[
-    str | None, typer.Option("--resume", metavar="DIR", help="Resume this run; the recipe may be left out.")
+    str | None, typer.Option("--resume", metavar="DIR", help="Resume this run; the recipe may be omitted.")
 ]
 Again = Annotated[
     str | None,
@@ -171,7 +171,7 @@ TYPES: dict[str, Any] = {"held_out": float | None, "skip_bad": bool, "column": l
 
 
 def takes_data(verb: Callable[..., int], *, test_alone: bool = False) -> Callable[..., int]:
-    """Gives a verb the options about problems of one's own in the place of its parameter `rows`, which gets what they say: what
+    """Gives a verb the options about problems of one's own in the place of its parameter `rows`, which gets their values: what
     `data=` takes in Python, or None."""
     own = inspect.signature(verb, eval_str=True)
     options = []
@@ -195,7 +195,7 @@ def takes_data(verb: Callable[..., int], *, test_alone: bool = False) -> Callabl
 
 
 def parse_data(data: str | None, *, test_alone: bool = False, **said: Any) -> dict[str, Any] | None:
-    """What was said about problems of one's own, as `data=` takes it; None when no file was given. A verb that trains nothing
+    """The options about problems of one's own, as `data=` takes them; None when no file was given. A verb that trains nothing
     takes a `test` alone: all of its rows are held out."""
     given = {name: value for name, value in said.items() if value is not None and value is not False}
     if data is not None:

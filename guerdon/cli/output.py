@@ -20,7 +20,7 @@ from guerdon.store.event_types import Alarmed
 from guerdon.store.headline import percent as percent
 from guerdon.store.headline import plain
 
-UNBOUNDED = 4096  # columns of a file or pipe: whoever reads it wraps it
+UNBOUNDED = 4096  # columns of a file or pipe: the reader wraps it
 
 
 class Output:
@@ -123,8 +123,8 @@ def alarm_facts(alarm: Alarmed) -> dict[str, Any]:
 
 
 def exam_lines(result: Mapping[str, Any], told: str = "") -> dict[str, str]:
-    """An evaluation's numbers in a line for each exam by name, without the one that is `told` elsewhere; of the one without a
-    name ("") those that `rate` does not tell."""
+    """An evaluation's numbers, one line for each named exam, without the number that is shown elsewhere (`told`); of the exam
+    without a name ("") those that `rate` does not show."""
     by_exam: dict[str, list[str]] = {}
     for key, value in result.items():
         exam, _, name = key.partition("/") if "/" in key else ("", "", key)
@@ -139,5 +139,5 @@ def exam_lines(result: Mapping[str, Any], told: str = "") -> dict[str, str]:
 
 
 def first_paragraph(doc: str | None) -> str:
-    """What a docstring says first, on one line."""
+    """The first paragraph of a docstring, on one line."""
     return " ".join((doc or "").strip().partition("\n\n")[0].split())

@@ -1,6 +1,6 @@
 """What a user sees while a run goes: a live line on a terminal, a line now and then elsewhere.
 
-A listener of the run's events, like any logger; it knows nothing the event file does not say.
+A listener of the run's events, like any logger; it knows nothing that is not in the event file.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from guerdon.store.event_types import (
 from guerdon.store.headline import exam_headline, headline_key, now_metric, plain
 
 LINES = 20  # at most so many lines of progress a run where there is no terminal
-PAUSE = 2.0  # and so many seconds apart
+PAUSE = 2.0  # and so many seconds between lines
 
 
 @dataclass
@@ -68,10 +68,10 @@ class Watch:
     def __init__(self, console: Console) -> None:
         self.console = console
         self.failed: Counter[str] = Counter()  # by column: scores that failed or timed out,
-        self.told: Counter[str] = Counter()  # and those the user was told of when they came
+        self.told: Counter[str] = Counter()  # and those that were already reported to the user
         self.goal = Goal(0, 0)
-        self.key = ""  # of the number that the run is about, once an exam has told it
-        self.shown = 0.0  # how far the run was when a line last told of it
+        self.key = ""  # of the run's main number, once an exam has given it
+        self.shown = 0.0  # progress of the run at the last line
         self.began = self.last_line = time.monotonic()
         self.bar: Progress | None = None
         self.live = ExitStack()
@@ -160,8 +160,8 @@ def alarm_line(event: Alarmed) -> str:
 
 
 def numbers(event: StepDone, seconds_left: float, key: str = "") -> str:
-    """A step in one line: what the run is about, as an exam's `key` says, of the problems it trained on; reward, speed (tokens
-    generated, and read), updates, time left. What the step does not have is left out."""
+    """A step in one line: the run's main number, an exam's `key`, of the problems it trained on; reward, speed (tokens
+    generated and processed), updates, time left. What the step does not have is left out."""
     words = []
     about = now_metric(key or "pass@1")
     if about is not None and about[0] in event.metrics:

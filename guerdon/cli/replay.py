@@ -1,4 +1,4 @@
-"""`guerdon replay`: what another reward would have said about the samples a run learned from."""
+"""`guerdon replay`: another reward's scores of the samples a run learned from."""
 
 from __future__ import annotations
 

@@ -8,11 +8,11 @@ from guerdon.cli.output import Output
 from guerdon.cli.streams import shown
 from guerdon.core.errors import UserError
 
-WIDTH = 60  # characters of what was said last that are shown
+WIDTH = 60  # characters that are shown of the last text
 
 
 def replay_traces(output: Output, path: str, reward: str, top: int, alone: bool = True) -> int:
-    """Score the traces of a file and tell what came of it. `alone`: nothing was said that is about a run."""
+    """Score the traces of a file and report the results. `alone`: no option is about a run."""
     from guerdon.data.trace_files import read_traces
     from guerdon.loop.run_traces import score_traces
 

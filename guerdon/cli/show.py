@@ -104,7 +104,7 @@ def _show_recipe(output: Output, name: str, slots: dict[str, str | None], settin
 
 
 def _usual(entry: RecipeEntry) -> dict[str, str]:
-    """What a recipe is shown for when nothing is said: what it claims something about, or something small."""
+    """The default task that a recipe is shown for: that of its claim, or a small one."""
     claimed = {"task": entry.claims[0].task, "model": entry.claims[0].model} if entry.claims else {}
     return {**STAND_IN, **{slot: name for slot, name in claimed.items() if name}}
 
@@ -198,7 +198,7 @@ def _plain(value: Any) -> Any:
 
 
 def _try_build(request: RunRequest, typed: Container[str] = ()) -> tuple[Recipe | Study | None, str]:
-    """The recipe with our stand-ins, or why they do not fit it: that is no mistake of the user's."""
+    """The recipe with our stand-ins, or why they do not fit it: that is not the user's error."""
     from guerdon.loop.build import build
 
     try:

@@ -1,4 +1,4 @@
-"""`guerdon show PART` and `guerdon show REWARD`: what it says of itself, and what each of its knobs does."""
+"""`guerdon show PART` and `guerdon show REWARD`: its docstring, and what each of its knobs does."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def _names(each: shelves.Shelved) -> tuple[str, ...]:
 def _tell(output: Output, each: shelves.Shelved) -> None:
     output.say(f"{each.name}  ({each.folder})  {each.module}")
     output.say()
-    output.say(inspect.getdoc(each.cls) or "")
+    output.say(knob_words.without_arguments(inspect.getdoc(each.cls) or ""))
     knobs = shelves.knobs(each.cls)
     if knobs:
         output.say()

@@ -1,7 +1,7 @@
 """Standard output and error as every verb writes to them: they outlive their reader, and a terminal shows text as text.
 
 A run must not end because `head` has read enough, a disk is full or a terminal is gone;
-and what a model, a reward, a data file or a stranger's folder says must not move a cursor, ring,
+and text from a model, a reward, a data file or a foreign folder must not move a cursor, ring,
 or hide what stands beside it.
 Leaves out: what C code writes by itself.
 """
@@ -30,8 +30,8 @@ def shown(text: str) -> str:
 
 
 class Lasting:
-    """A stream that takes what is written whether or not anybody reads it. `lost` says why what was written is not all there,
-    unless it is for want of a reader."""
+    """A stream that accepts all output, whether or not it is read. `lost` is why output is missing, unless the reader
+    ended."""
 
     def __init__(self, under: TextIO, told: Escaped | None = None) -> None:
         self.under, self.told = under, told
@@ -59,7 +59,7 @@ class Lasting:
     def _end(self, error: OSError | ValueError) -> None:
         """From here on nothing is written. What is in the buffer, and what others write to the same place, goes nowhere."""
         self.over = True
-        with suppress(OSError, ValueError):  # a stream that has no place in the system, or that somebody closed
+        with suppress(OSError, ValueError):  # a stream without a file descriptor, or one that was closed
             nowhere = os.open(os.devnull, os.O_WRONLY)
             os.dup2(nowhere, self.under.fileno())
             os.close(nowhere)
@@ -74,7 +74,8 @@ class Lasting:
 
 
 class Escaped:
-    """What `print` writes to: text without effect. Says that it is no terminal, for libraries that ask before they colour."""
+    """What `print` writes to: text without effect. Reports that it is not a terminal, for libraries that ask before they
+    colour."""
 
     def __init__(self, under: Lasting | FileProxy) -> None:
         self.under = under
@@ -91,7 +92,7 @@ class Escaped:
         return False
 
     def close(self) -> None:
-        """Stays open: it is not for a reward to end what the program has to say."""
+        """Stays open: a reward must not close the program's output."""
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.under, name)
@@ -119,8 +120,8 @@ def _open(stream: TextIO | None) -> TextIO:
 
 
 def _fill_gaps() -> None:
-    """Where the process was started without one of 0, 1 and 2, the next file to be opened would get the number, and with it
-    whatever somebody writes to standard error."""
+    """Where the process was started without one of 0, 1 and 2, the next file to be opened would get the number, and with
+    it all that is written to standard error."""
     for standard in (0, 1, 2):
         try:
             os.fstat(standard)

@@ -142,7 +142,7 @@ def _is_complete(path: str) -> bool:
 
 
 def _options(keeping: dict[str, Any], earlier: str | None) -> Options | None:
-    """What was said about keeping the run, over what an earlier one was started with. None: nothing was said."""
+    """Options about keeping the run, over those of an earlier one. None: no option was given."""
     from guerdon.core.part import knobs
     from guerdon.loop.record import Options
     from guerdon.store.folder import RunFolder

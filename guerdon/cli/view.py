@@ -14,7 +14,7 @@ from guerdon.cli.output import Output
 from guerdon.cli.tokens import TOKEN, about_token, own_token
 from guerdon.core.errors import UserError
 
-PORT, TRIES = 7380, 20  # where it listens unless told; and how many ports from there are tried
+PORT, TRIES = 7380, 20  # default port; and how many ports from there are tried
 
 
 def view(

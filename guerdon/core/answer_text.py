@@ -1,7 +1,7 @@
 r"""Finding an answer in text: what stands after a mark, numbers, a JSON value; and text as it is compared.
 
-Plain functions that never fail and take time linear in the text, for whoever compares answers: the checks of tasks and
-the rewards of the same names read a text by these alone.
+Plain functions that never fail and take time linear in the text, for all code that compares answers: the checks of tasks
+and the rewards of the same names read a text by these alone.
 Leaves out: algebra, number words, decimal commas, units (`5 km` is 5) and vulgar fractions such as ½.
 """
 
@@ -190,7 +190,7 @@ def find_json(text: str) -> Any:
 
 
 def whole_json(text: str) -> Any:
-    """The value a text is, or NOTHING. NaN and infinities, which Python's reader takes, are no JSON."""
+    """The value a text is, or NOTHING. NaN and infinities, which Python's parser accepts, are not JSON."""
     try:
         return DECODER.decode(text)
     except (ValueError, RecursionError):

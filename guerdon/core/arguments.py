@@ -1,4 +1,4 @@
-"""Arguments of the front door in Python, held against its signature: what does not fit is refused in one line with the mend.
+"""Arguments of the Python front door, checked against its signature: a wrong one is refused in one line with the fix.
 
 Leaves out: knobs of recipes and parts, which are checked where they are set (`knob_values.py`).
 """
@@ -35,7 +35,7 @@ def check_arguments(call: str, function: Callable[..., Any], given: Mapping[str,
 
 
 def admits(hint: Any, value: Any) -> bool:
-    """Whether an annotation admits a value: of what it says, classes are asked about, and no more."""
+    """Whether an annotation admits a value: only its classes are checked."""
     origin = typing.get_origin(hint)
     if origin in (typing.Union, types.UnionType):
         return any(admits(each, value) for each in typing.get_args(hint))
@@ -54,7 +54,7 @@ def admits(hint: Any, value: Any) -> bool:
 
 
 def _said(hint: Any) -> str:
-    """An annotation in words, None left out: leaving the argument out says that."""
+    """An annotation in words, without None: that means omitting the argument."""
     options = typing.get_args(hint) if typing.get_origin(hint) in (typing.Union, types.UnionType) else (hint,)
     words = [_word(typing.get_origin(each) or each) for each in options if each is not type(None)]
     return " or ".join(dict.fromkeys("a path" if word == "text" and "a path" in words else word for word in words))

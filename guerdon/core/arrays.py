@@ -1,6 +1,6 @@
 """Values with numpy arrays in them: what roles are shown (pictures, observations) and what they made.
 
-As JSON text and back to the last bit, compared, and told apart by a digest.
+To JSON text and back exactly, comparison, and digests.
 Leaves out: what the arrays mean.
 """
 

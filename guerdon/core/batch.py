@@ -3,7 +3,7 @@
 S steps (decisions with a log-prob), G segments, K tracks, P pairs.
 A *track* is one role's own path from its first segment to a last one;
 a step shared by several tracks (a tree's trunk) stands once and carries their number as its `weight`,
-so that a tree and the chains it stands for give the same sums.
+so that a tree and its chains give the same sums.
 Packing is in `core/pack.py`, how rows are taken and shared out in `core/rows.py`.
 """
 
@@ -74,6 +74,12 @@ class Batch:
     `cols` holds every further number, per step or per track, by name; `batch["reward"]` is such a column's values. `up` sums or
     averages from steps to segments, tracks, asks and tasks, `down` spreads back. Stages give a new batch and change none.
 
+    Args:
+        episodes: the episodes that were packed, or what builds them on access.
+        count: denominators of means, shared by all micro-batches of an update.
+        cols: columns by name.
+        pairs: preference pairs of tracks, if there are any.
+
     >>> import torch
     >>> import guerdon as gd
     >>> turn = gd.Segment("policy", "2 + 2 =", context=[5, 6], actions=[4, 1], logp=[-0.1, -0.2], text="4")
@@ -91,7 +97,7 @@ class Batch:
     action: Tensor  # [S] or [S, A]
     seg: Tensor  # [S] which segment; sorted
     logp: Tensor  # [S] log-prob when sampled; NaN where recited
-    weight: Tensor  # [S] 0 = do not learn here, k = stands for k tracks
+    weight: Tensor  # [S] 0 = do not learn here, k = shared by k tracks
     muted: Tensor  # [S] a stage's word that nothing is learned here, though the track is learned from
     # segments
     parent: Tensor  # [G] in this batch, -1 for none
@@ -192,7 +198,7 @@ class Batch:
 
     def up(self, x: Tensor, to: Level, of: Level = "step", by: By = "sum") -> Tensor:
         """Reduce a number per `of` to a number per `to`. Always by way of the levels between: a step of a shared trunk
-        counts once for every track through it, just as in the chains the tree stands for."""
+        counts once for every track through it, as in the tree's chains."""
         if ORDER.index(of) > ORDER.index(to):
             raise ValueError(f"up goes from fine to coarse, not from {of} to {to}")
         if of == to:
@@ -360,7 +366,7 @@ class Batch:
         return dataclasses.replace(self, count=count)
 
     def take(self, tracks: Tensor) -> Batch:
-        """The rows of some tracks ([K] mask), denominators counted anew. Trunk weights shrink with the tracks left."""
+        """The rows of some tracks ([K] mask), with new denominators. Trunk weights shrink with the tracks left."""
         return rows.take(self, tracks)
 
     def split(self, most: int, together: Group = "episode") -> list[Batch]:
@@ -373,8 +379,8 @@ class Batch:
         return rows.shares(self, n, generator, together)
 
     def share_steps(self, n: int, generator: torch.Generator, apart: bool) -> list[Batch]:
-        """`n` random shares of the steps that are learned from, over all tracks, each with its own count. Of a share's
-        tracks the other steps stay and weigh nothing; read `apart`, each step by itself, they are left out."""
+        """`n` random shares of the steps that are learned from, over all tracks, each with its own count. A share keeps
+        the other steps of its tracks with weight 0; with `apart`, where each step is processed alone, it drops them."""
         return rows.share_steps(self, n, generator, apart)
 
     def to(self, device: str | torch.device) -> Batch:

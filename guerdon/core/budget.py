@@ -1,6 +1,6 @@
 """What a run may spend.
 
-Methods are held against each other at equal budgets, not at equal numbers of steps.
+Methods are compared at equal budgets, not at equal numbers of steps.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class Budget:
             )
 
     def steps(self, done: int, most: int) -> int:
-        """How many steps there will be, as far as the cost of those done tells: what schedules span."""
+        """The number of steps, estimated from the cost of those done: the span of schedules."""
         return most if not self.spent else min(most, max(done + 1, math.ceil(done * self.amount / self.spent)))
 
 

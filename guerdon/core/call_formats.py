@@ -1,4 +1,5 @@
-"""Tool calls as text: how models are told of tools, write their calls and are shown the results. One class for each way.
+"""Tool calls as text: how tools are described to models, how models write calls and how results are shown. One class for each
+way.
 
 Environments play in a format, traces are read and written in one, and so what a model learned from is what it is asked in.
 `hermes` is what Qwen, Hermes and SmolLM2 were taught (`<tool_call>{"name": ..., "arguments": {...}}</tool_call>`), `llama` what
@@ -27,7 +28,7 @@ MOST = 64  # calls that are read in a turn
 
 @dataclass(frozen=True)
 class ToolCall:
-    """A call that somebody wrote: its tool and arguments, or in `fault` what keeps it from being one."""
+    """A written call: its tool and arguments, or in `fault` why it is not one."""
 
     name: str = ""
     arguments: Any = None
@@ -36,15 +37,15 @@ class ToolCall:
 
 @dataclass(frozen=True)
 class ToolTurn:
-    """What a turn says: words, and calls in their order. One without calls is the answer."""
+    """The content of a turn: text, and calls in their order. One without calls is the answer."""
 
     text: str
     calls: tuple[ToolCall, ...] = ()
 
 
 class CallFormat(abc.ABC):
-    """How tools are called in text. Whatever a model writes can be read: what is no call is words, what is half a call has a
-    `fault` that says what is wrong with it."""
+    """How tools are called in text. Whatever a model writes can be read: what is not a call is text, an incomplete call has
+    a `fault` with what is wrong with it."""
 
     name: ClassVar[str]
 
@@ -54,19 +55,19 @@ class CallFormat(abc.ABC):
 
     @abc.abstractmethod
     def read(self, said: str, tools: Sequence[Schema]) -> ToolTurn:
-        """What a model's turn says."""
+        """The text of a model's turn."""
 
     @abc.abstractmethod
     def write(self, turn: ToolTurn) -> str:
-        """A turn as a model would say it; `read` gives it back."""
+        """A turn as a model would generate it; `read` gives it back."""
 
     @abc.abstractmethod
     def results(self, texts: Sequence[str]) -> Any:
-        """What the calls of a turn came to, in their order, as it is shown."""
+        """The results of a turn's calls, in their order, as they are shown."""
 
 
 class HermesCalls(CallFormat):
-    """As Qwen, Hermes and SmolLM2 write calls, and word for word as Qwen 2.5's chat template tells of tools."""
+    """As Qwen, Hermes and SmolLM2 write calls, and tools described word for word as in Qwen 2.5's chat template."""
 
     name = "hermes"
     BODY = re.compile(r"<tool_call>(.*?)(?:</tool_call>|\Z)", re.DOTALL)
@@ -99,7 +100,7 @@ class HermesCalls(CallFormat):
 
 
 class LlamaCalls(CallFormat):
-    """As Llama 3.1 and later write calls: JSON and nothing else, tools told of before the user's first words."""
+    """As Llama 3.1 and later write calls: JSON and nothing else, tools described before the user's first message."""
 
     name = "llama"
     BEFORE = (
@@ -265,7 +266,7 @@ def _begin(text: str) -> str:
 
 
 def _system(messages: Messages) -> tuple[str, Messages]:
-    """What a system message says, and the others."""
+    """The text of a system message, and the others."""
     if messages and messages[0]["role"] in ("system", "developer"):
         return str(messages[0]["content"]), messages[1:]
     return "", messages

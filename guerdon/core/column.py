@@ -26,7 +26,8 @@ def same_numbers(a: Tensor, b: Tensor) -> bool:
 
 
 def unexplained(what: str, missing: Tensor, reason: Tensor) -> UserError:
-    """A column with NaN and no reason for it is refused: nobody could tell a fault from what does not apply."""
+    """A column with NaN and no reason for it is refused: a fault could not be distinguished from a score that does not
+    apply."""
     bare = int((missing & (reason == Reason.VALUE)).sum())
     fault = f"{bare} NaN without a reason" if bare else "a number beside a reason why there is none"
     return UserError(
@@ -57,6 +58,12 @@ class Reason(IntEnum):
 @dataclass(frozen=True)
 class Column:
     """`value` is NaN exactly where `reason` is not VALUE. `detail` holds JSON per entry: a verdict, an exception.
+
+    Args:
+        level: what a row is: "step", "segment" or "track".
+        value: the numbers, one for each row.
+        reason: why a row has no number, by code; VALUE where it has one.
+        detail: JSON for single rows: a verdict, an exception.
 
     >>> import guerdon as gd, torch
     >>> column = gd.Column.full("track", torch.tensor([1.0, 0.0]))

@@ -2,7 +2,7 @@
 
 `core/part.py` describes what a run is made of, for people too; this is for sharing results, where one value that is left out
 makes two different calls one. So everything counts: arrays and tensors to the last byte, states of random generators, fields of
-objects. What cannot be taken apart (an open file, a lock) has no hash, and then nothing is shared.
+objects. What has no readable state (an open file, a lock) has no hash, and then nothing is shared.
 Leaves out: the code of functions that are called by name, which is the same for all calls of one program.
 """
 
@@ -28,7 +28,7 @@ DECIDED_BY = "decided_by"  # a method: the values that decide what an object giv
 
 
 class _Opaque(Exception):
-    """A value that cannot be taken apart."""
+    """A value without readable state."""
 
 
 def decided_by(value: Any) -> str | None:
@@ -55,7 +55,7 @@ def _pieces(value: Any, above: tuple[int, ...]) -> Iterator[bytes]:
     if isinstance(value, PLAIN):
         yield f"{type(value).__name__} {value!r}".encode()
         return
-    if id(value) in above:  # it holds itself: how far up says which it is
+    if id(value) in above:  # it contains itself: the depth identifies it
         yield f"above {len(above) - above.index(id(value))}".encode()
         return
     above = (*above, id(value))

@@ -38,12 +38,20 @@ class End(StrEnum):
     DONE = "done"  # the actor finished
     CUT = "cut"  # a limit stopped it: what would have come is unknown
     FAILED = "failed"  # something broke: nothing may be learned from it
-    STOPPED = "stopped"  # it said a stop string: as whole as DONE, but its turn may go on
+    STOPPED = "stopped"  # it generated a stop string: complete as with DONE, but its turn may continue
 
 
 @dataclass(frozen=True)
 class Segment:
     """Actions one role took in a row, with what it had just been shown. A segment without actions is allowed.
+
+    Args:
+        role: who acted.
+        text: the actions as text.
+        parent: number of the segment it continues; -1 starts an episode.
+        sampling: how the actions were sampled.
+        end: how it ended: DONE, CUT or FAILED.
+        goes_on: it continues its parent's turn.
 
     >>> import guerdon as gd
     >>> segment = gd.Segment("policy", "2 + 2 =", context=[5, 6], actions=[4, 1], logp=[-0.1, -0.2], text="4")
@@ -66,7 +74,7 @@ class Segment:
     reward: float | None = None  # what the environment paid for it as a whole, if it did ...
     end: End = End.DONE
     rewards: npt.NDArray[np.float32] | None = None  # [T] ... and for each of its actions, if it did
-    made: Any = None  # what the actions amount to where that is no text: a picture, a state
+    made: Any = None  # what the actions produce where that is not text: a picture, a state
     goes_on: bool = (
         False  # whether it continues its parent's turn: its view was put in raw, and nothing was closed or opened
     )
@@ -103,7 +111,7 @@ class Segment:
         for f in dataclasses.fields(self):
             a, b = getattr(self, f.name), getattr(other, f.name)
             if isinstance(a, np.ndarray) and isinstance(b, np.ndarray) and a.size == b.size == 0:
-                continue  # no actions are no actions, of whichever kind
+                continue  # empty actions are equal, whatever their type
             if not equal(a, b) and not (f.name == "reward" and a != a and b != b):
                 return False
         return True
@@ -112,6 +120,13 @@ class Segment:
 @dataclass(frozen=True)
 class Episode:
     """One try at an ask. (`step`, `number`, `attempt`) names it inside a run: the step, which ask of it, which try.
+
+    Args:
+        ask: what was asked.
+        segments: the turns, a parent before its children.
+        step: the run's step.
+        number: which ask of the step.
+        attempt: which try at the ask.
 
     >>> import guerdon as gd
     >>> turn = gd.Segment("policy", "2 + 2 =", context=[5, 6], actions=[4, 1], logp=[-0.1, -0.2], text="4")

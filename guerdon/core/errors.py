@@ -1,4 +1,4 @@
-"""What a user sees when something is wrong: one clear line that says what and how to mend it.
+"""What a user sees when something is wrong: one clear line with the fault and the fix.
 
 Every error a user can cause is a `UserError`; the command line prints its message and exits with its code.
 What a user's own code raises is one as well, however it tries to end the program (`ended_by`).
@@ -45,12 +45,12 @@ class UserError(Exception):
     exit_code = 2
 
     def _render_traceback_(self) -> list[str]:
-        """What IPython and notebooks show in place of a traceback: the line says what to mend."""
+        """What IPython and notebooks show in place of a traceback: a line with the fix."""
         return [f"{type(self).__name__}: {self}"]
 
 
 class RunStopped(UserError):
-    """A run that could not go on (failing scorer, non-finite loss, full disk). Exit code 1: what was written is intact.
+    """A run that could not continue (failing scorer, non-finite loss, full disk). Exit code 1: what was written is intact.
 
     >>> import guerdon as gd
     >>> raise gd.RunStopped("more than 20 % of the scores failed")
@@ -66,7 +66,7 @@ class GpuFull(RunStopped):
 
 
 def is_gpu_full(error: object) -> bool:
-    """Whether it says that, in the words of whoever asked for the memory: libraries that begin on a full GPU have their own.
+    """Whether the message says so; libraries that start on a full GPU have their own wording.
 
     >>> is_gpu_full(RuntimeError("CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate(handle)`"))
     True
@@ -76,11 +76,11 @@ def is_gpu_full(error: object) -> bool:
 
 
 class CtrlC(KeyboardInterrupt):
-    """The user's own, at once: a signal came. A plain KeyboardInterrupt that somebody's code raises is only an exception."""
+    """The user's own, at once: a signal came. A plain KeyboardInterrupt raised by a user's code is only an exception."""
 
 
 def take_ctrl_c(number: int, frame: FrameType | None) -> NoReturn:
-    """What hears SIGINT in place of Python's own, which would leave the two alike."""
+    """The handler of SIGINT in place of Python's own, which does not distinguish the two."""
     raise CtrlC
 
 
@@ -99,7 +99,7 @@ def nearest(name: str, allowed: Iterable[str]) -> str | None:
 
 
 def unknown(kind: str, name: str, allowed: Iterable[str]) -> UserError:
-    """The one way to refuse an unknown name: says what was meant, or what there is."""
+    """The one way to refuse an unknown name: suggests one, or lists what there is."""
     names = sorted(allowed)
     close = nearest(name, names)
     hint = f"did you mean {close!r}?" if close else "there is " + (", ".join(names) or "none")
@@ -113,7 +113,7 @@ def line_in(file: str, line: int) -> str:
 
 
 def caller() -> str:
-    """The line outside of `core` that led here: where what `core` refuses can be mended."""
+    """The line outside of `core` that led here: the place to fix what `core` refuses."""
     frame = sys._getframe(1)
     while frame.f_back is not None and str(frame.f_globals.get("__name__")).startswith("guerdon.core."):
         frame = frame.f_back
@@ -121,16 +121,16 @@ def caller() -> str:
 
 
 def require_extra(module: str, extra: str) -> UserError:
-    """The one way to say that an optional library is missing."""
+    """The one way to report that an optional library is missing."""
     return UserError(f"{module} is not installed: pip install 'guerdon[{extra}]'")
 
 
-# --- what somebody else's code raised -------------------------------------------------------------------------------
+# --- raised by other code -------------------------------------------------------------------------------------------
 
 
 def is_ctrl_c(error: BaseException) -> bool:
-    """Whether the user pressed it, as opposed to code that raises a KeyboardInterrupt. Where Python's own handler is in charge
-    nobody can tell, and it is believed."""
+    """Whether the user pressed it, as opposed to code that raises a KeyboardInterrupt. Where Python's own handler is installed
+    the two cannot be distinguished, and every one counts as Ctrl-C."""
     if isinstance(error, CtrlC) or not isinstance(error, KeyboardInterrupt):
         return isinstance(error, CtrlC)
     if threading.current_thread() is not threading.main_thread():
@@ -142,7 +142,7 @@ def is_ctrl_c(error: BaseException) -> bool:
 
 def broken_as(error: BaseException) -> str:
     """An exception with its last frames, to be kept as the reason of a failure, whatever it does when it is printed. The user's
-    Ctrl-C is no failure and goes on."""
+    Ctrl-C is not a failure and passes through."""
     if is_ctrl_c(error):
         raise error
     try:
@@ -156,7 +156,7 @@ def broken_as(error: BaseException) -> str:
 
 
 def in_a_line(error: BaseException) -> str:
-    """An exception's kind and the first line of what it says."""
+    """An exception's kind and the first line of its message."""
     try:
         message = printable(str(error)).strip().partition("\n")[0][:LINE]
     except BaseException:  # noqa: BLE001  as above
@@ -172,8 +172,8 @@ def printable(text: str) -> str:
 def ended_by(error: BaseException, during: str = "") -> RunStopped | None:
     """One line about what a user's code raised, with its place; None for a bug of ours, a UserError and the user's Ctrl-C.
 
-    Only exceptions can be bugs of ours: nothing of ours calls `sys.exit`, so that, a leaked CancelledError and their like are
-    somebody else's wherever they came from, and no code but ours says that a run is over.
+    Only exceptions can be bugs of ours: our code never calls `sys.exit`, so SystemExit, a leaked CancelledError and similar
+    ones come from other code wherever they were raised, and only our code ends a run.
     """
     if isinstance(error, UserError) or is_ctrl_c(error):
         return None

@@ -19,13 +19,13 @@ os.environ.setdefault(
 )  # torch asks for it, and cuBLAS reads it before its first product
 
 ERROR = 2  # torch's mode that also switches attention to its ordered gradients
-UNORDERED = "does not have a deterministic implementation"  # how torch says that an operation has none
+UNORDERED = "does not have a deterministic implementation"  # torch's message for an operation without one
 
 
 @contextmanager
 def exact() -> Iterator[None]:
-    """Sums and gradients are the same to the last bit whenever they are computed again; an operation that cannot be raises a
-    RuntimeError that says `UNORDERED`."""
+    """Sums and gradients are the same to the last bit whenever they are computed again; an operation that cannot be raises
+    a RuntimeError with `UNORDERED`."""
     settings: Any = torch.utils.deterministic
     before, filled = torch.get_deterministic_debug_mode(), settings.fill_uninitialized_memory
     torch.set_deterministic_debug_mode(ERROR)

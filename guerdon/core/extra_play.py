@@ -32,8 +32,8 @@ def play_scored(asks: Sequence[Ask], scores: Sequence[Any], play: Play, env: Env
 def play_more(
     batch: Batch, asks: Sequence[Ask], scores: Sequence[Any], play: Play, env: Env | None = None
 ) -> tuple[Batch, int]:
-    """The batch with new tries behind its own, and the number that the first of the asks has there. What a column says of
-    the one is *not applicable* to the other, unless both have it."""
+    """The batch with new tries behind its own, and the number that the first of the asks has there. A column of the one
+    is *not applicable* to the other, unless both have it."""
     more, asked = play_scored(asks, scores, play, env), batch.size("ask")
     if more.episodes:
         return cat([batch, more]), asked

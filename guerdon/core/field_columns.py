@@ -1,4 +1,4 @@
-"""Which columns a part reads and writes, as its fields say it.
+"""Which columns a part reads and writes, declared by its fields.
 
     @part
     class centre(FieldColumns):
@@ -21,7 +21,7 @@ from typing import Annotated, Any, Literal
 
 @dataclass(frozen=True)
 class ColumnField:
-    """Says of a field that it names columns; with `readings`, that it names a model of which these are wanted."""
+    """Declares that a field names columns; with `readings`, that it names a model of which these are wanted."""
 
     kind: Literal["needs", "gives"]
     readings: tuple[str, ...] = ()

@@ -2,7 +2,7 @@
 
 Every text is escaped, whatever wrote it: a completion may hold markup. Nothing is fetched and nothing runs. Colours are those
 of the page around, light or dark: only shades of its own text colour are added.
-Leaves out: what is shown of an object, which its class says; the report of a run (`store/report`).
+Leaves out: what is shown of an object, which its class decides; the report of a run (`store/report`).
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 LONGEST = 300  # characters of a text in a cell
-ROWS = 20  # of a table, unless told
+ROWS = 20  # of a table, by default
 # control characters stand there as their pictures; what turns the direction of writing is spelled out
 HIDDEN = {code: 0x2400 + code for code in range(32) if chr(code) not in "\t\n"} | {0x7F: 0x2421}
 HIDDEN_WORDS = {code: f"\\u{code:04x}" for code in (0x061C, *range(0x200E, 0x2010), *range(0x202A, 0x202F))}

@@ -1,7 +1,8 @@
 """Knobs that a recipe has from the one it is made on, and that change nothing in it.
 
-A method that replaces the loss of GRPO still takes GRPO's `clip`, and ignores it. Whether a knob does anything is found by
-making the recipe once more without it. Leaves out: knobs of the recipe's own function, which it may use in some settings only.
+A method that replaces the loss of GRPO still takes GRPO's `clip`, and ignores it. Whether a knob has an effect is found
+by building the recipe a second time without it. Leaves out: knobs of the recipe's own function, which it may use in some
+settings only.
 """
 
 from __future__ import annotations
@@ -57,13 +58,13 @@ def _do_the_same(one: Recipe, other: Recipe) -> bool:
     if not apart or not alike(*lists):
         return False
     for each in (one, other):
-        each.check()  # which refuses a recipe that lacks a model
+        each.check()  # which refuses a recipe without a model
     return True
 
 
 def alike(one: Any, other: Any) -> bool:
     """Whether two trees of parts have the same knobs everywhere, those among them that are in no hash. What both share is not
-    looked into: a model's weights are read by nobody here."""
+    inspected: the weights of models are not read here."""
     if one is other:
         return True
     if type(one) is not type(other):

@@ -1,4 +1,4 @@
-"""Whether code is a library's or somebody's own.
+"""Whether code belongs to a library or to the user.
 
 Imports the standard library alone: workers ask it too.
 """

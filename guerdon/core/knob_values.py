@@ -67,7 +67,7 @@ _LIMITS: dict[str, tuple[str, Callable[[float, float], bool]]] = {
 
 
 def check_value(where: str, value: Any, hint: Any, limits: Mapping[str, Any]) -> None:
-    """Refuse a value its knob does not admit, in one line that says what it admits."""
+    """Refuse a value its knob does not admit, in one line with what it admits."""
     choices = limits.get("choices")
     if choices is not None and value not in choices:
         if isinstance(value, str):

@@ -2,7 +2,7 @@
 
 It picks its own rows (`on`), counts the denominators once over them,
 splits them into micro-batches that never change the result, clips the gradient and steps the optimiser.
-The batch goes on to the next stage as it came: filtering for one learner hides nothing from the others.
+The next stage receives the batch unchanged: filtering for one learner hides nothing from the others.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from guerdon.core.pass_sizes import held_by_others
 from guerdon.core.play import Play, played_by
 from guerdon.core.schedule import settled
 
-MANY = 5  # steps in a row that teach nothing, of which the user is told
+MANY = 5  # steps in a row without a gradient after which the user is warned
 FLAT = (
     "every gradient was zero. Tries that score alike have no advantage over each other: take problems that are solved"
     " sometimes, more tries at each, or a reward that tells them apart"
@@ -39,8 +39,8 @@ class Loss(Protocol):
 
     Returns a loss and metrics that are sums over the micro-batch divided by `batch.count`: both add up over micro-batches.
     It may also have `silent(batch)`: [K] the tracks that cannot change the weights, which are then not read at all;
-    `derive(metrics)`: what an update's sums come to, where that is no sum itself; and `together`: "episode" (where it says
-    nothing), "ask" or "task", what no micro-batch may split, for it compares the tries inside.
+    `derive(metrics)`: metrics computed from an update's sums that are not sums themselves; and `together`: "episode" (the
+    default), "ask" or "task", what no micro-batch may split, for it compares the tries inside.
     """
 
     @property
@@ -53,7 +53,7 @@ class Loss(Protocol):
 
 
 def together(loss: Any) -> Group:
-    """What a loss says must not be split; it need not say anything."""
+    """What a loss declares must not be split; the declaration is optional."""
     kept_whole: Group = getattr(loss, "together", "episode")
     return kept_whole
 
@@ -73,9 +73,20 @@ class Learn(FieldColumns):
     `on` is a selection run first, for this learner only. Each of `epochs` passes takes `updates` optimiser steps over
     random shares of the rows: of whole tracks, or, with `mix="step"`, of the single steps of all tracks, as PPO does it in
     control; a share's denominators are its own. `micro` is the most steps (tokens, and those of the prompts before them)
-    that one forward pass takes (0: as many as the model says its device holds with ease). Where memory does not hold so many
+    that one forward pass takes (0: the model's estimate for its device). Where memory does not hold so many
     it is halved, which changes last bits alone; where others hold that memory the run stops, so that no result depends on
     its company. `clip` bounds the gradient's norm (0: off; 1.0 is TRL's and verl's default).
+
+    Args:
+        model: name of the model to train.
+        loss: the objective, a sum of losses.
+        on: selection of the tracks to train on; all without one.
+        opt: optimiser.
+        epochs: passes over the batch.
+        updates: optimiser steps in each pass.
+        micro: the most tokens in one forward pass; 0 lets the model choose by its device.
+        clip: bound of the gradient norm; 0 turns it off.
+        mix: what is shuffled between updates: whole tracks, or single steps.
 
     >>> import guerdon as gd
     >>> gd.Learn("policy", gd.losses.clipped() + gd.losses.kl(0.04), opt=gd.adam(lr=1e-5)).needs
@@ -149,7 +160,7 @@ class Learn(FieldColumns):
             for share in self._shares(rows, play, epoch):
                 try:
                     metrics = self.update(share, play)
-                except NonFinite as error:  # a share of steps is no batch that can be stored: the rows it is from are
+                except NonFinite as error:  # a share of steps cannot be stored as a batch: the rows it is from can
                     raise NonFinite(str(error), rows if self.mix == "step" else error.batch) from error
                 for name, value in metrics.items():
                     totals[name] += value
@@ -159,7 +170,7 @@ class Learn(FieldColumns):
         return self.left_of(batch)
 
     def left_of(self, batch: Batch) -> Batch:
-        """What a batch goes on as once it was learned from: without what the model read with the weights it had."""
+        """The batch for the next stage, after learning: without what the model computed with its old weights."""
         return batch.without(*(n for n in batch.cols if n.startswith(f"{self.model}.")))
 
     def _shares(self, rows: Batch, play: Play, epoch: int) -> list[Batch]:
@@ -169,7 +180,7 @@ class Learn(FieldColumns):
         return rows.shares(self.updates, dice, together(self.loss))
 
     def _note(self, why: str, play: Play) -> None:
-        """Count the steps in a row that taught nothing, and say it once when they are many."""
+        """Count the steps in a row without a gradient, and warn once when they are many."""
         self.idle = self.idle + 1 if why else 0
         if self.idle == MANY:
             play.warn(f"{self.model!r} has learned nothing for {MANY} steps: {why}")
@@ -284,10 +295,10 @@ def speaking(rows: Batch, objective: Any) -> tuple[Batch, float]:
 
 
 def _speechless(batch: Batch, missing: Tensor) -> Tensor:
-    """[K] tracks none of whose own steps ([S] mask) has a value: they have nothing to say, not even about the trunk.
+    """[K] tracks none of whose own steps ([S] mask) has a value: they do not count, not even for the trunk.
 
-    A trunk's value is of those of its tracks that have one, so a track is judged by the segments that it shares with nobody;
-    by all of its steps, if those have none. Steps that were muted before are not held against it.
+    A trunk's value is of those of its tracks that have one, so a track's value is that of the segments it does not share;
+    of all its steps, if those have none. Steps that were muted before do not count for it.
     """
 
     def some(steps: Tensor) -> Tensor:

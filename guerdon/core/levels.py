@@ -4,7 +4,7 @@
 2. Sums are taken in float64 and come back in the input's type: a total over a million steps keeps its digits.
 3. A sum with a missing part is missing: NaN in, NaN out.
 4. A statistic (mean, std, max, min, count) is over the members that have a value, and NaN where none has one.
-5. `moments` puts missing members into one group more, which nobody reads: no masks, and nothing to wait for on a GPU.
+5. `moments` puts missing members into an extra group that is never read: no masks, and no synchronisation on a GPU.
 
 Leaves out: which group a step, segment or track is in (`core/batch.py`).
 """
@@ -46,7 +46,7 @@ def moments(x: Tensor, group: Tensor, n: int) -> tuple[Tensor, Tensor, Tensor]:
     It is the sample's (n - 1), 0 for a single value; TRL and the GRPO reference code divide so too.
     """
     if has_holes(x):
-        group = torch.where(torch.isnan(x), n, group)  # one group more, which nobody reads
+        group = torch.where(torch.isnan(x), n, group)  # an extra group, never read
 
     def total(y: Tensor) -> Tensor:
         return torch.zeros(n + 1, dtype=torch.float64, device=x.device).scatter_add_(0, group, y)

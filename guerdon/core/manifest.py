@@ -22,7 +22,7 @@ class Damaged(UserError):
 
 
 def read_regular(path: Path) -> bytes:
-    """The content of a file. A pipe, which nobody may ever write to, or a device, which may never end, is an OSError."""
+    """The content of a file. A pipe, which may never be written to, or a device, which may never end, is an OSError."""
     if not stat.S_ISREG(path.stat().st_mode):
         raise OSError(f"{path.name} is not a regular file")
     return path.read_bytes()
@@ -45,7 +45,7 @@ def write_manifest(folder: Path, name: str, known: Mapping[str, str] | None = No
 
 
 def manifest_owner(folder: Path, name: str) -> str:
-    """The id of the run that the files of a folder are of, by its manifest; empty where it does not say."""
+    """The id of the run that the files of a folder are of, by its manifest; empty where it has none."""
     try:
         return str(json.loads(read_regular(folder / name)).get(OWNER, ""))
     except (OSError, ValueError, RecursionError, AttributeError):

@@ -38,7 +38,7 @@ class Request:
     sampling: Sampling
     seed: int
     given: npt.NDArray[Any] = field(default_factory=lambda: NOTHING)  # actions already taken for it
-    go_on: bool = False  # the turn of the path's last segment goes on: nothing closes it, and the view is put in raw
+    go_on: bool = False  # the turn of the path's last segment continues: it is not closed, and the view is inserted raw
 
 
 @dataclass(frozen=True)
@@ -48,12 +48,12 @@ class Reply:
     logp: npt.NDArray[np.float32]
     text: str
     end: End = End.DONE
-    made: Any = None  # what the actions amount to where that is no text: a picture, a state
+    made: Any = None  # what the actions produce where that is not text: a picture, a state
 
 
 @dataclass
 class Meter:
-    """What a step made models do, in tokens: said (sampled, or recited to be learned from) and read; and updates of weights.
+    """The cost of a step in tokens: generated (sampled, or teacher-forced to learn from) and processed; and updates of weights.
     Who does it counts it."""
 
     tokens: int = 0
@@ -72,7 +72,7 @@ class Model(abc.ABC):
     )
     net: nn.Module | None = None
     version: int = 0
-    meter: Meter = Meter()  # of models outside of a run, where nobody looks at it
+    meter: Meter = Meter()  # of models outside of a run, where it is not used
 
     @abc.abstractmethod
     def build(self, seed: int) -> nn.Module:
@@ -94,7 +94,7 @@ class Model(abc.ABC):
         """A view as this model reads it after `path`, its own earlier segments: what becomes a segment's `context`."""
 
     def more(self, view: Any, path: Sequence[Segment] = ()) -> npt.NDArray[np.int64]:
-        """The same where the turn of the path's last segment goes on: raw, with nothing that closes or opens one."""
+        """The same where the turn of the path's last segment continues: raw, without closing or opening a turn."""
         return self.encode(view, path)
 
     @abc.abstractmethod
@@ -132,7 +132,7 @@ class Model(abc.ABC):
         return {}
 
     def copied_weights(self) -> nn.Module:
-        """The net once more, frozen weights shared."""
+        """A copy of the net that shares frozen weights."""
         return copy.deepcopy(self.weights, shared([self]))
 
     @property

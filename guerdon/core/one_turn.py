@@ -1,6 +1,6 @@
-"""Episodes of one turn each, kept as columns: what was asked once for each ask, what was said in one flat array.
+"""Episodes of one turn each, kept as columns: the question once for each ask, all answers in one flat array.
 
-The `Episode`s are made when somebody looks at one, and kept.
+The `Episode`s are built on first access, and kept.
 `core/pack.py` makes a Batch of the columns without looking at any.
 Leaves out: how they are played (`engine/columns.py`).
 
@@ -50,7 +50,7 @@ class OneTurn(Sequence[Episode]):
     step: int
     version: int  # of the weights that acted
     asked: Sequence[TriedAsk]  # [A]
-    action: npt.NDArray[np.int64]  # [S] what was said, episode after episode
+    action: npt.NDArray[np.int64]  # [S] the answers, episode after episode
     logp: npt.NDArray[np.float32]  # [S]
     length: npt.NDArray[np.int64]  # [E]
     text: Sequence[str]  # [E]
@@ -115,7 +115,7 @@ class Tries:
         texts: Sequence[str],
         ends: Sequence[End],
     ) -> list[Episode]:
-        """The tries in some rows, of what each said."""
+        """The tries in some rows, from the answer of each."""
         made = []
         for e, action, logp, text, end in zip(rows, actions, logps, texts, ends, strict=True):
             segment = _unchecked(Segment, {**self.said[e], "actions": action, "logp": logp, "text": text, "end": end})

@@ -42,6 +42,13 @@ class _SGD(_Unguarded, torch.optim.SGD):
 class adam:
     """AdamW (arXiv:1711.05101). Defaults are torch's, except no weight decay, as in TRL's GRPO.
 
+    Args:
+        lr: learning rate.
+        beta1: decay of the gradient's running mean.
+        beta2: decay of its running mean square.
+        eps: added to the root of the mean square.
+        weight_decay: decoupled weight decay.
+
     >>> import guerdon as gd
     >>> gd.adam(lr=3e-4), gd.adam(lr=gd.linear(1e-3, 0.0))
     (adam(lr=0.0003), adam(lr=linear(start=0.001, end=0.0)))
@@ -64,6 +71,10 @@ class adam:
 @part
 class sgd:
     """Plain stochastic gradient descent with momentum.
+
+    Args:
+        lr: learning rate.
+        momentum: decay of the running sum of gradients; 0 is none.
 
     >>> import guerdon as gd
     >>> gd.sgd(lr=0.1, momentum=0.9)

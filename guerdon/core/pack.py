@@ -22,6 +22,9 @@ END_NUMBER = {end: n for n, end in enumerate(ENDS)}
 def pack(episodes: Iterable[Episode]) -> Batch:
     """Flatten episodes. Asks and tasks are numbered by first appearance; roles alphabetically.
 
+    Args:
+        episodes: the episodes.
+
     >>> import guerdon as gd
     >>> turn = gd.Segment("policy", "2 + 2 =", context=[5, 6], actions=[4, 1], logp=[-0.1, -0.2], text="4")
     >>> gd.pack([gd.Episode(gd.Ask(gd.Task("7", "2 + 2 =", "4")), (turn,))]).action.tolist()
@@ -114,6 +117,9 @@ def unpack(batch: Batch) -> list[Episode]:
 
     Segments that a selection dropped are gone; parents are renumbered among those that are left.
 
+    Args:
+        batch: the batch.
+
     >>> import guerdon as gd
     >>> turn = gd.Segment("policy", "2 + 2 =", context=[5, 6], actions=[4, 1], logp=[-0.1, -0.2], text="4")
     >>> [episode] = gd.unpack(gd.pack([gd.Episode(gd.Ask(gd.Task("7", "2 + 2 =", "4")), (turn,))]))
@@ -142,7 +148,7 @@ def unpack(batch: Batch) -> list[Episode]:
 
 
 def cat(batches: Sequence[Batch]) -> Batch:
-    """One batch after another. A column that one of them lacks is *not applicable* there."""
+    """One batch after another. A column that one of them does not have is *not applicable* there."""
     if len(batches) == 1:
         return batches[0]
     whole = pack([ep for b in batches for ep in unpack(b)])
@@ -237,7 +243,7 @@ def _ints(values: Sequence[int]) -> Tensor:
 
 
 def _runs(lengths: Sequence[int]) -> Tensor:
-    """0 as often as the first length says, 1 as often as the second, and so on."""
+    """0 as often as the first length, 1 as often as the second, and so on."""
     return torch.from_numpy(np.repeat(np.arange(len(lengths)), np.array(lengths, np.int64)))
 
 

@@ -43,11 +43,23 @@ def knob(
 ) -> Any:
     """A field that is part of the run's identity, with the values it may take. A float knob also takes a schedule.
 
-    A path is `hashed=False`: where a file lies is no part of what a run computes; the part's `identity` hashes its content.
+    A path is `hashed=False`: the place of a file is not part of what a run computes; the part's `identity` hashes its content.
     With `as_hash` the value stands in the hash as a hash of its own, such as a task of a reward.
-    A knob that joins a part which is in use says `absent`, the value that means what the part did without it: at that value
-    it is not in the hash, so what was run before keeps its own. A renamed knob says what it `was` called: the hash keeps that
-    name, and for one version more users may write it.
+    A knob added to a part in use declares `absent`, the value that means what the part did without it: at that value
+    it is not in the hash, so what was run before keeps its own. A renamed knob declares what it `was` called: the hash keeps
+    that name, and for one version more users may write it.
+
+    Args:
+        default: value without a setting.
+        factory: makes the default, where it is mutable.
+        ge: least value.
+        gt: bound that the value must exceed.
+        le: largest value.
+        choices: allowed values.
+        hashed: part of the run's identity.
+        as_hash: its own hash stands in the identity.
+        absent: value at which it is not in the hash.
+        was: earlier name.
 
     >>> import guerdon as gd
     >>> @gd.part
@@ -65,8 +77,13 @@ def knob(
 
 
 def state(*, default: Any = None, factory: Callable[[], Any] | None = None, init: Literal[False] = False) -> Any:
-    """A field that changes while the run goes on and is saved with it. JSON values, tensors, batches, and lists or dicts of
+    """A field that changes during the run and is saved with it. JSON values, tensors, batches, and lists or dicts of
     them.
+
+    Args:
+        default: value at the start of a run.
+        factory: makes the default, where it is mutable.
+        init: always False: the constructor does not take the field.
 
     >>> import guerdon as gd
     >>> @gd.part
@@ -84,6 +101,10 @@ def state(*, default: Any = None, factory: Callable[[], Any] | None = None, init
 
 def live(*, default: Any = None, init: Literal[False] = False) -> Any:
     """A field recreated when a run starts (an optimiser, a cache): neither knob nor state.
+
+    Args:
+        default: value before a run starts.
+        init: always False: the constructor does not take the field.
 
     >>> import guerdon as gd
     >>> @gd.part
@@ -106,7 +127,13 @@ def part(cls: type[T] | None = None, /, *, name: str = "", aliases: tuple[str, .
     the `__post_init__` of the class sees them.
 
     `name` is what users see and what hashes are made of, the class's own unless given; `--set` and `but` accept `aliases` too.
-    A renamed part says what it `was` called: hashes keep that name, and for one version more users may write it.
+    A renamed part declares what it `was` called: hashes keep that name, and for one version more users may write it.
+
+    Args:
+        cls: the class.
+        name: what users see and hashes contain; the class's own by default.
+        aliases: further names that `--set` and `but` accept.
+        was: earlier name.
 
     >>> import guerdon as gd
     >>> @gd.part
@@ -163,7 +190,7 @@ def part(cls: type[T] | None = None, /, *, name: str = "", aliases: tuple[str, .
 
 
 def set_known(x: Any, name: str, value: Any) -> None:
-    """Set an attribute of a part that its class knows of: one that was misspelt would be kept, and read by nobody."""
+    """Set an attribute that the part's class declares: a misspelt one would be kept and never read."""
     cls = type(x)
     if name not in cls.__dataclass_fields__ and not name.startswith("_") and not hasattr(cls, name):
         message = unknown(f"attribute of {label(cls)}", name, cls.__dataclass_fields__)
@@ -300,7 +327,7 @@ def describe(value: Any) -> Any:
             extra["source"] = source_hash(type(value))
         fields = dataclasses.fields(value)
         hashed = {f.name for f in fields if f.metadata.get("hashed", True) and not is_absent(value, f)}
-        # knobs that stand for another value here, such as "auto"
+        # knobs that are replaced by another value here, such as "auto"
         meant = {f.name: fingerprint(getattr(value, f.name)) for f in fields if f.metadata.get("as_hash")}
         meant |= value.meant() if hasattr(value, "meant") else {}
         first = {new: old for old, new in _renamed_knobs(value).items()}

@@ -8,10 +8,10 @@ from __future__ import annotations
 import torch
 
 EASE = 0.25  # share of a GPU's memory that may be taken by what a pass keeps for its gradients
-HELD = 1 << 30  # bytes of a CPU's that may be: nothing says in time that there are no more
-FASTEST = 8192  # steps of a pass on a CPU: more are no faster
+HELD = 1 << 30  # bytes of a CPU's that may be: running out is not reported in time
+FASTEST = 8192  # steps of a pass on a CPU: more are not faster
 CONTEXT = 2 << 30  # bytes of a GPU that a process takes for itself before it computes anything, and a screen beside it
-UNKNOWN = 16384  # steps, where nobody knows what a pass keeps
+UNKNOWN = 16384  # steps, where the memory of a pass is unknown
 
 
 def steps_held(kept: float, device: torch.device) -> int:

@@ -19,7 +19,7 @@ from guerdon.core.one_turn import asks_in
 from guerdon.core.task import Ask, Sampling
 
 Playing = TypeVar("Playing", bound=Callable[..., Any])
-Listener = Callable[[Sequence[Episode]], Awaitable[None]]  # told of episodes that ended together
+Listener = Callable[[Sequence[Episode]], Awaitable[None]]  # called with episodes that ended together
 
 
 class Play(Protocol):
@@ -34,7 +34,7 @@ class Play(Protocol):
     def __call__(
         self, asks: Sequence[Ask], env: Env | None = None, seats: Mapping[str, str] | None = None
     ) -> list[Episode]:
-        """Play every ask `n` times, in the recipe's environment and seats unless told otherwise."""
+        """Play every ask `n` times, in the recipe's environment and seats by default."""
 
     def log(self, **metrics: float) -> None:
         """Add numbers to this step's record."""
@@ -46,7 +46,7 @@ class Play(Protocol):
         """What this step has cost so far, in a unit of budgets (`core/budget.py`)."""
 
     def warn(self, message: str) -> None:
-        """Tell the user something, once in the run."""
+        """Show the user a message, once in the run."""
 
     def at(self, value: Any) -> float:
         """A knob's value now, schedule or number."""
@@ -60,7 +60,7 @@ class Seat(Protocol):
 
     @property
     def calls(self) -> str:
-        """How the model that sits there was taught to call tools (`core/call_formats.py`)."""
+        """How the model in this seat was trained to call tools (`core/call_formats.py`)."""
 
     async def act(
         self,
@@ -89,15 +89,15 @@ class Seat(Protocol):
     async def read(
         self, want: str | Sequence[str], *, view: Any = None, text: Any = None, after: int | None = None
     ) -> dict[str, Tensor]:
-        """What a model says about this role's path, or a text after it: `await seat.read("final")`."""
+        """A model's readings of this role's path, or of a text after it: `await seat.read("final")`."""
 
     async def read_each(
         self, want: str | Sequence[str], places: Sequence[int], *, said: bool = False
     ) -> list[dict[str, Tensor]]:
-        """What a model says at each of several places, or about what was said there, read together."""
+        """A model's readings at each of several places, or of the texts there, in one pass."""
 
     async def read_texts(self, want: str | Sequence[str], view: Any, texts: Sequence[str]) -> list[dict[str, Tensor]]:
-        """What a model says about each of several texts after a view, read together."""
+        """A model's readings of each of several texts after a view, in one pass."""
 
     def teacher_force(self, view: Any, text: str, *, after: int | None = None, fresh: bool = False) -> Segment:
         """Append `text` to this role's path as its own output, without sampling."""
@@ -112,7 +112,7 @@ class Seats(Protocol):
 
     @property
     def sampling(self) -> Sampling:
-        """How a role samples unless `act` or `branch` is told otherwise: as the ask says, or the run."""
+        """How a role samples by default in `act` and `branch`: as the ask sets it, or the run."""
 
     def __getitem__(self, role: str) -> Seat: ...
 
@@ -139,26 +139,27 @@ class Env(Protocol):
 
 
 def seats_alone(play: Playing) -> Playing:
-    """Say of an environment's `play` that it awaits nothing but its seats. Its episodes then need no event loop: they are the
+    """Declare that an environment's `play` awaits nothing but its seats. Its episodes then need no event loop: they are the
     same, and many short ones take less time."""
     play.seats_alone = True  # type: ignore[attr-defined]
     return play
 
 
 def one_turn(play: Playing) -> Playing:
-    """Say of an environment's `play` that it shows the ask's view to the environment's one role, once, and closes the record:
+    """Declare that an environment's `play` shows the ask's view to the environment's one role, once, and closes the record:
     `await seats[role].act(ask.shown)`, then `return seats.episode()`. Such episodes may be played as columns."""
     play.one_turn = True  # type: ignore[attr-defined]
     return seats_alone(play)
 
 
 def role_of_one_turn(env: Env) -> str | None:
-    """The role that acts, where `play` says that it is one turn; one that a subclass wrote anew has to say it anew."""
+    """The role that acts, where `play` declares that it is one turn; a subclass that overrides `play` has to declare it
+    again."""
     return env.roles[0] if getattr(env.play, "one_turn", False) else None
 
 
 def awaits_seats_alone(env: Env) -> bool:
-    """Whether its `play` says so; one that a subclass wrote anew has to say it anew."""
+    """Whether its `play` declares so; a subclass that overrides `play` has to declare it again."""
     return getattr(env.play, "seats_alone", False)
 
 
@@ -170,8 +171,8 @@ class Curriculum(Protocol):
 class Stage(Protocol):
     """Batch to Batch. `needs` and `gives` name columns, or `pairs`; the loop has every needed column there before the call.
 
-    One with `async prefetch(episodes, seed)` is told of episodes as soon as they have ended, while others are being played,
-    and the run's seed. With an `asks_early` that is False it says that it need not be.
+    One with `async prefetch(episodes, seed)` receives episodes as soon as they have ended, while others are being played,
+    and the run's seed. With an `asks_early` that is False it need not be.
     """
 
     @property

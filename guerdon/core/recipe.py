@@ -39,6 +39,18 @@ class Recipe:
     learned from, with the weights from before this step: one update off-policy. A `budget` ends the run before its last step
     once it is spent.
 
+    Args:
+        models: models by name.
+        curriculum: what draws the asks of a step.
+        env: environment that plays them.
+        seats: model of each role.
+        sampling: how models sample.
+        exams: evaluations on held-out problems.
+        prompts: asks in a step.
+        steps: length of the run.
+        ahead: play the next step's episodes during the update, one update off-policy.
+        budget: ends the run before its last step once it is spent.
+
     >>> import guerdon as gd
     >>> task = gd.tasks.load("parity")
     >>> learn = gd.Learn("policy", gd.losses.clipped(), opt=gd.adam(lr=0.3))
@@ -158,7 +170,7 @@ class Recipe:
 
 
 def declares(thing: Any, kind: str, words: tuple[str, ...]) -> None:
-    """Refuse a stage or loss that does not say which columns it works with."""
+    """Refuse a stage or loss that does not declare its columns."""
     for word in words:
         if not hasattr(thing, word):
             does = {"needs": "reads", "gives": "adds", "wants": "reads live from the model"}[word]
@@ -188,6 +200,11 @@ class Study:
     Inner runs are memoised by their hash, so a killed study resumes by running again: what is done is read, not redone. The
     body finds its `budget` in `run.budget`; runs that it gives none share what is left of it.
 
+    Args:
+        body: the program, `body(run, seed)`.
+        settings: its knobs, which are hashed.
+        budget: what its runs may spend together.
+
     >>> import guerdon as gd
     >>> @gd.recipe("twice", family="mine")
     ... def twice(task, model):
@@ -206,7 +223,7 @@ class Study:
     recipe: str = knob(default="", hashed=False)  # whose body it is, where that is one of the package's
 
     def meant(self) -> dict[str, Any]:
-        """A recipe of the package is known by its name and its settings: the code of its body is told by what ran."""
+        """A recipe of the package is known by its name and its settings: the code of its body is identified by what ran."""
         return {"body": self.recipe} if self.recipe else {}
 
     @property
@@ -218,10 +235,10 @@ class Study:
 class Claim:
     """A paper's word on its method, as an experiment at an equal budget. Everything that decides its numbers is in it.
 
-    The method's `metric` is compared with `baseline`'s, and `effect` is the smallest difference that counts. `kind` is what is
-    said: "better"; "at least as good"; "equal"; "cheaper", less of the metric while `keeps` is at least as good, within `loss`;
-    "bound", the metric itself is on the better side of `bound`; "slope", it gets better by `effect` or more with every doubling
-    of a knob `along` some values (`tries=2,4,8`).
+    The method's `metric` is compared with `baseline`'s, and `effect` is the smallest difference that counts. `kind` is the kind
+    of claim: "better"; "at least as good"; "equal"; "cheaper", less of the metric while `keeps` is at least as good, within
+    `loss`; "bound", the metric itself is on the better side of `bound`; "slope", it gets better by `effect` or more with
+    every doubling of a knob `along` some values (`tries=2,4,8`).
 
     `baseline` and `ablation` (the method without its idea) name a recipe, and knobs of it: `grpo kl=0.04 centre.std=false`;
     `method` has knobs of the method alone, `settings` those that all arms are given. `metric` is any number of any exam
@@ -232,6 +249,30 @@ class Claim:
     claim is about answers that the limit cuts, so worked solutions need not fit it. `exam` is how many problems a whole exam
     has: fewer where each costs much. `mechanism` names the number of an exam that the method's mechanism moves, of which
     higher is better: it is published beside the metric.
+
+    Args:
+        says: the claim in a sentence.
+        kind: "better", "at least as good", "equal", "cheaper", "bound" or "slope".
+        baseline: recipe to compare with, and its knobs.
+        ablation: the method without its idea: a recipe and its knobs.
+        method: knobs of the method alone.
+        task: task of all arms.
+        model: model of all arms, with its version.
+        settings: knobs of all arms.
+        start: training before the experiment, outside of its budget, or one for each model.
+        metric: number of an exam, at the end, or after the word `mean` its average.
+        better: direction of the metric.
+        levels: levels of the task that count; all without any.
+        effect: minimum effect.
+        keeps: metric that must stay at least as good, for "cheaper".
+        loss: how much worse that metric may be.
+        bound: limit of the metric, for "bound".
+        along: knob and its values, for "slope".
+        cuts: answers may be cut by the limit.
+        budget: what each run may spend.
+        unit: unit of the budget.
+        exam: problems of a whole exam.
+        mechanism: number of the exam that the mechanism moves.
 
     >>> import guerdon as gd
     >>> claim = gd.Claim(says="It ends higher than GRPO.", baseline="grpo kl=0.04", task="countdown:4", budget=400_000)
@@ -273,6 +314,12 @@ class Claim:
 class Screening:
     """The settings of the suite that a recipe is screened in (`guerdon list settings`), with knobs of the `method` alone, the
     `ablation` (the method without its idea: a recipe and its knobs) and `knobs` that all arms are given.
+
+    Args:
+        settings: settings of the suite.
+        method: knobs of the method alone.
+        ablation: the method without its idea: a recipe and its knobs.
+        knobs: knobs of all arms.
 
     >>> import guerdon as gd
     >>> gd.Screening(settings=("noisy_judge",), ablation="mine idea=0").settings
@@ -321,7 +368,7 @@ class RecipeEntry:
 
     @property
     def screened(self) -> Screening:
-        """How it is screened: as it says; else in the plain setting, with the ablation of its claims where one has one."""
+        """How it is screened: as it declares; else in the plain setting, with the ablation of its claims where one has one."""
         claimed = next((claim for claim in self.claims if claim.ablation), None)
         return self.screening or Screening(ablation=claimed.ablation if claimed is not None else "")
 
@@ -403,11 +450,21 @@ def recipe(
     absent: Mapping[str, Any] | None = None,
     data: Rows | None = None,
 ) -> Callable[[Callable[..., Recipe | Study]], RecipeEntry]:
-    """Name a function that builds a Recipe or a Study; `on` another recipe, one that changes what that one made. `claim` is
-    what its paper says of it, to be registered and run; `screening` the settings that it is screened in. `absent` is
-    for knobs that joined a Study later: the values that mean what it did without them, which are not in its hash. `data` is
-    what the rows of a file are to it: problems with answers to find, unless told or unless those of the recipe it is made on;
+    """Name a function that builds a Recipe or a Study; `on` another recipe, one that changes what that one made. `claim`
+    is its paper's claim, to be registered and run; `screening` the settings that it is screened in. `absent` is
+    for knobs that joined a Study later: the values that mean what it did without them, which are not in its hash. `data`
+    is what the rows of a file are for it: by default those of the recipe it is based on, or problems with answers to find;
     "pairs" of answers, answers with "labels", solutions in labelled "steps".
+
+    Args:
+        name: name on the command line.
+        family: group in lists.
+        paper: arXiv id or address.
+        claim: what the paper claims, to be registered and run.
+        screening: settings it is screened in.
+        on: recipe that it changes.
+        absent: values of later knobs that are not hashed.
+        data: what rows of a user's file are.
 
     >>> import guerdon as gd
     >>> @gd.recipe("mine", family="mine")

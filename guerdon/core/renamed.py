@@ -1,8 +1,8 @@
-"""Names that earlier versions had. Each works for one version more, with a line that says the new one.
+"""Names that earlier versions had. Each works for one version more, with a line that names the new one.
 
-Public names and modules are in the tables here. A part says `@part(was="old")`, a knob `knob(was="old")`, a method
+Public names and modules are in the tables here. A part declares `@part(was="old")`, a knob `knob(was="old")`, a method
 `old = OldName("new")`.
-`import guerdon` reads this file, so it imports next to nothing.
+`import guerdon` reads this file, so it imports very little.
 """
 
 from __future__ import annotations

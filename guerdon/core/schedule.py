@@ -56,6 +56,11 @@ def share_done(step: int, over: int) -> float:
 class linear:
     """From `start` to `end` in a straight line over `over` steps (the whole run when None), then `end`.
 
+    Args:
+        start: first value.
+        end: last value.
+        over: steps of the change; the whole run when None.
+
     >>> import guerdon as gd
     >>> [gd.linear(1.0, 0.0).at(step, 5) for step in range(5)]
     [1.0, 0.75, 0.5, 0.25, 0.0]
@@ -72,6 +77,11 @@ class linear:
 @part
 class cosine:
     """Half a cosine from `start` to `end` over `over` steps (the whole run when None), then `end` (arXiv:1608.03983).
+
+    Args:
+        start: first value.
+        end: last value.
+        over: steps of the change; the whole run when None.
 
     >>> import guerdon as gd
     >>> [round(gd.cosine(1.0, 0.0).at(step, 5), 3) for step in range(5)]
@@ -90,6 +100,10 @@ class cosine:
 @part
 class warmup:
     """`then`, scaled up in a straight line over the first `over` steps: step 0 already takes 1/over of it.
+
+    Args:
+        then: the value or schedule after the warm-up.
+        over: steps of the warm-up.
 
     >>> import guerdon as gd
     >>> [gd.warmup(1.0, 2).at(step, 5) for step in range(4)]

@@ -1,4 +1,4 @@
-"""What a reward may return besides a number (`Score`), and what a call of one came to (`CallResult`).
+"""What a reward may return besides a number (`Score`), and the result of calling one (`CallResult`).
 
 Imports no torch: workers import it.
 """
@@ -13,6 +13,11 @@ from typing import Any, Literal, NamedTuple
 class Score:
     """A value with its why: `parts` are named components, `why` is a sentence for people.
 
+    Args:
+        value: a number, a number for each step, or None where the reward does not apply.
+        why: a sentence for people.
+        parts: named components.
+
     >>> import guerdon as gd
     >>> def brief(completion):
     ...     return gd.Score(1.0 if len(completion) < 9 else 0.0, why=f"{len(completion)} characters")
@@ -26,7 +31,7 @@ class Score:
 
 
 class CallResult(NamedTuple):
-    """What one call came to: what was returned, or a short traceback, or how the worker died. `tries` counts the calls."""
+    """The result of one call: what was returned, or a short traceback, or how the worker died. `tries` counts the calls."""
 
     kind: Literal["value", "failed", "timed out"]
     value: Any = None
@@ -34,12 +39,12 @@ class CallResult(NamedTuple):
     tries: int = 1
 
 
-MARK = "__dataclass__"  # of a dict that was a dataclass in a worker, which lets nobody else's dict have it
+MARK = "__dataclass__"  # of a dict that was a dataclass in a worker, which refuses it in any other dict
 SCORE = f"{Score.__module__}.{Score.__qualname__}"
 
 
 def restored(value: Any) -> Any:
-    """What a call in a worker returned: our own Score as it was there, alone or in a list, and nobody else's of that name."""
+    """What a call in a worker returned: our own Score, alone or in a list, and no other class of that name."""
     if isinstance(value, list):
         return [restored(each) if isinstance(each, dict) else each for each in value]
     if isinstance(value, dict) and value.get(MARK) == SCORE:

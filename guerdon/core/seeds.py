@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def derive(*path: int | str) -> int:
-    """A 63-bit seed for a path. Ints and strings are kept apart: derive(1) differs from derive("1")."""
+    """A 63-bit seed for a path. Ints and strings are distinct: derive(1) differs from derive("1")."""
     return _seed(_spelled(path))
 
 

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 def makes_no_text(path: Iterable[Segment]) -> bool:
     """Whether a track has no text and its actions are not tokens: something else was made of them, or they, or what was shown,
-    are not whole numbers. A language model that says nothing makes text, an empty one.
+    are not whole numbers. A language model that generates nothing makes an empty text.
 
     >>> import guerdon as gd
     >>> makes_no_text([gd.Segment("policy", "go", [5], [1], [0.0], text="")])

@@ -14,8 +14,8 @@ SHELF = {"rewards": "scores", "judges": "scores", "credit": "credit"}  # what th
 
 class Stages(list[Any]):
     """Stages in the order they run. `scores`, `credit` and `learners` are those of a kind, in that order: the stages of
-    `guerdon.rewards` and `guerdon.judges`, those of `guerdon.credit`, and every `Learn`. A class from elsewhere, a
-    recipe's own or a user's, says which it is, `shelf = "credit"`; a stage that is none of them is in none."""
+    `guerdon.rewards` and `guerdon.judges`, those of `guerdon.credit`, and every `Learn`. A class from elsewhere,
+    a recipe's own or a user's, declares which it is, `shelf = "credit"`; a stage that is none of them is in none."""
 
     @property
     def scores(self) -> list[Any]:
@@ -31,7 +31,7 @@ class Stages(list[Any]):
 
 
 def shelf_of(stage: Any) -> str:
-    """What a stage, or a class of stages, does: `scores`, `credit`, `learners`, or what else it says."""
+    """What a stage, or a class of stages, does: `scores`, `credit`, `learners`, or what else it declares."""
     cls = stage if isinstance(stage, type) else type(stage)
     declared = getattr(stage, "shelf", "learners" if issubclass(cls, Learn) else "")
     package, _, path = cls.__module__.partition(".")

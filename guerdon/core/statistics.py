@@ -40,6 +40,11 @@ class Interval(NamedTuple):
 def pass_at_k(n: int, right: int, k: int) -> float:
     """The chance that at least one of `k` tries is right, without bias from `n >= k` tries (arXiv:2107.03374).
 
+    Args:
+        n: number of tries.
+        right: how many are right.
+        k: number of tries of which one has to be right.
+
     >>> import guerdon as gd
     >>> gd.exams.pass_at_k(4, 2, 1), gd.exams.pass_at_k(4, 2, 4)
     (0.5, 1.0)
@@ -54,6 +59,10 @@ def interval(rates: Sequence[float], z: float = Z95) -> tuple[float, float, floa
 
     Tries at one task are not independent, so the sample is the tasks: their variance gives the number of independent
     yes/no trials they are worth (never fewer than the tasks, which keeps the interval honest when all rates are equal).
+
+    Args:
+        rates: one rate for each task.
+        z: quantile of the normal distribution.
 
     >>> import guerdon as gd
     >>> [round(x, 2) for x in gd.exams.interval([1.0, 1.0, 0.0, 1.0], 1)]  # the rate, and from where to where
@@ -303,7 +312,7 @@ def weighted_pearson(weights: Array, x: Array, y: Array) -> Array:
 
 
 def weighted_ranks(weights: Array, x: Array) -> Array:
-    """The ranks of items where each stands as often as its weight says, for each row of weights; equal ones share the mean of
+    """The ranks of items, each repeated by its weight, for each row of weights; equal ones share the mean of
     theirs.
 
     >>> weighted_ranks(np.array([[1.0, 2.0, 1.0]]), np.array([5.0, 1.0, 5.0])).tolist()
@@ -348,7 +357,7 @@ def stratified_auc(strata: Sequence[tuple[ArrayLike, ArrayLike]]) -> float:
 def auc_interval(
     scores: ArrayLike, positive: ArrayLike, strata: Sequence[object] | None = None, draws: int = 1000, seed: int = 0
 ) -> Interval:
-    """AUC with a percentile bootstrap: positives and negatives are resampled apart, each as many as there are.
+    """AUC with a percentile bootstrap: positives and negatives are resampled separately, each as many as there are.
 
     Args:
         scores: one for each item, finite.
@@ -383,7 +392,7 @@ class Bin(NamedTuple):
 
     size: int
     said: float  # their mean
-    was: float  # how often what they said was so
+    was: float  # how often they were right
 
 
 def reliability(chance: Sequence[float], truth: Sequence[float], bins: int = 10) -> list[Bin]:
@@ -413,7 +422,7 @@ def calibration_error(chance: Sequence[float], truth: Sequence[float], bins: int
 
 
 def brier(chance: Sequence[float], truth: Sequence[float]) -> float:
-    r"""Brier's score, the mean of $(p - y)^2$ (Brier 1950): 0 is perfect, 1/4 is what always saying 1/2 gets.
+    r"""Brier's score, the mean of $(p - y)^2$ (Brier 1950): 0 is perfect, 1/4 is that of always predicting 1/2.
 
     >>> round(brier([0.9, 0.8, 0.2], [1, 0, 0]), 4)
     0.23

@@ -19,8 +19,8 @@ Split = Literal["train", "test"]
 class Conversation(list[dict[str, Any]]):
     """Messages that a model is shown, `{"role": ..., "content": text}` each, the last of them the user's.
 
-    As text (`str`) it is what they say, one after the other; in a template, `"{prompt} Be brief.".format(prompt=...)`, what the
-    user says last, which is what `saying` puts other words in the place of.
+    As text (`str`) it is their contents, one after the other; in a template, `"{prompt} Be brief.".format(prompt=...)`, the
+    user's last message, which `saying` replaces.
 
     >>> talk = Conversation([{"role": "system", "content": "Be brief."}, {"role": "user", "content": "2 + 2?"}])
     >>> f"{talk} Now!", talk.saying("3 + 3?")[-1]["content"], str(talk)
@@ -44,7 +44,16 @@ class Conversation(list[dict[str, Any]]):
 @dataclass(frozen=True)
 class Task:
     """One problem. `id` is unique inside its family; `meta` holds whatever its checker needs, as JSON values. `view` are the
-    messages that show it, where `prompt`, what the user says last, is not all there is to see: a system message, earlier turns.
+    messages that show it, where `prompt`, the user's last message, is not all there is to see: a system message, earlier turns.
+
+    Args:
+        id: unique inside the family.
+        prompt: the problem as text; of a conversation what the user says last.
+        answer: the right answer.
+        family: kind of problem.
+        level: difficulty.
+        meta: JSON values for checkers and environments.
+        view: messages that show the problem, where the prompt alone does not.
 
     >>> import guerdon as gd
     >>> task = gd.Task("7", "2 + 2 =", "4", family="sums", meta={"level": 1})
@@ -93,12 +102,12 @@ class Task:
 class TaskSource(Protocol):
     """A stream of problems per split, addressed by index: the same index gives the same problem, always.
 
-    One of several kinds of problems also has `kinds()`: a source for each kind by its name. One whose answers are no text has
+    One of several kinds of problems also has `kinds()`: a source for each kind by its name. One whose answers are not text has
     `check_track(task, track)`, asked in place of `check`: `track` has by name what a reward is given (`made`, `actions`, ...).
 
     One whose checks wait for something outside of this process also has `async check_later(task, completion)`, or
-    `check_track_later(task, track)`, which comes to the same verdict: runs ask it for many tries at once, as episodes end.
-    With a `checks_later` that is False it says that they need not.
+    `check_track_later(task, track)`, with the same verdict: runs ask it for many tries at once, as episodes end.
+    With a `checks_later` that is False they need not.
     """
 
     @property
@@ -114,7 +123,7 @@ class TaskSource(Protocol):
 
 
 def truth_of(source: TaskSource, task: Task, track: Mapping[str, Any]) -> float | None:
-    """What a source says of a track: by its `check_track`, where it has one, else by `check` of the text. Without a text that
+    """A source's verdict on a track: by its `check_track`, where it has one, else by `check` of the text. Without a text that
     could be checked, nothing."""
     look = getattr(source, "check_track", None)
     if look is None and makes_no_text(track.get("path") or ()):
@@ -145,8 +154,8 @@ async def text_truth_later(source: TaskSource, task: Task, completion: str) -> f
 
 
 def _has_twin(source: Any, name: str) -> bool:
-    """Whether a source has an async twin of a method and means it. A class that wrote the method anew has to write the twin
-    anew, or the two would come to different verdicts."""
+    """Whether a source has an async twin of a method and means it. A class that overrides the method has to override the
+    twin, or the two would give different verdicts."""
     twin = f"{name}_later"
     if inspect.iscoroutinefunction(getattr(source, name, None)):
         raise UserError(f"{label(source)}.{name} is async: call it {twin}, beside a plain {name}")
@@ -174,7 +183,7 @@ def _verdict(source: Any, value: Any) -> float | None:
 
 
 def kinds_of(source: TaskSource) -> dict[str, TaskSource]:
-    """The kinds of problems in a source, each as a source of its own. A source that tells of none is one kind."""
+    """The kinds of problems in a source, each as a source of its own. A source that names none is one kind."""
     tell = getattr(source, "kinds", None)
     return dict(tell()) if tell is not None else {source.get("train", 0).kind: source}
 
@@ -182,6 +191,14 @@ def kinds_of(source: TaskSource) -> dict[str, TaskSource]:
 @part
 class Sampling:
     """How a model samples. `temperature=0` is greedy. The recorded log-prob is of this distribution, not the raw one.
+
+    Args:
+        temperature: divides the logits; 0 is greedy.
+        max_tokens: the most tokens of a turn.
+        top_k: keep the k likeliest tokens; 0 keeps all.
+        top_p: keep the likeliest tokens up to this probability mass.
+        min_p: keep tokens of at least this share of the likeliest one's probability.
+        stop: strings that end a turn.
 
     >>> import guerdon as gd
     >>> gd.Sampling(temperature=0.7, max_tokens=64, stop=("\\n\\n",))
@@ -235,6 +252,16 @@ class Ask:
     `prompt` shows something else than the task's own prompt (a hint, a budget line), `view` something that is not text
     (messages, a picture: an array); `sampling` overrides how the model samples; `prefix` starts from a place in an earlier
     episode; `seats` says which model plays which role for this ask alone; `note` is for later stages.
+
+    Args:
+        task: the problem.
+        n: number of tries.
+        prompt: text to show in place of the task's own prompt.
+        sampling: how the model samples; the run's where it is None.
+        prefix: place in an earlier episode from which the tries start.
+        note: values for later stages and rewards, as JSON.
+        view: what to show where that is not text: messages, or an array.
+        seats: model of each role, for this ask alone.
 
     >>> import guerdon as gd
     >>> task = gd.Task("7", "2 + 2 =", "4")

@@ -1,4 +1,4 @@
-"""An episode as a person would read it: who was shown what and what they said to it, turn by turn, and how it ended.
+"""An episode as a person would read it: the view and the output of each role, turn by turn, and how it ended.
 
 Leaves out: numbers for each token (the studio has them).
 """
@@ -15,11 +15,15 @@ from guerdon.core.episode import End, Episode, Segment
 WIDTH = 100
 LONGEST = 60  # characters of what came of it: longer records are for programs to read
 SHOWN = "  │ "  # before what a role is shown
-SAID = "  "  # before what it says
+SAID = "  "  # before its output
 
 
 def transcript(episode: Episode, width: int = WIDTH) -> str:
     """The whole of it as text.
+
+    Args:
+        episode: the episode.
+        width: columns of the text.
 
     >>> import guerdon as gd
     >>> turns = [gd.Segment("policy", "2 + 2 =", [], [4], [0.0], text="5"), gd.Segment("policy", "Wrong.", [], [4], [0.0], text="4", parent=0)]
@@ -55,7 +59,7 @@ def _lines(episode: Episode, width: int) -> Iterator[str]:
 
 
 def _branch(episode: Episode, at: int) -> str:
-    """Where a turn goes on from, unless that is the turn before it of the same role."""
+    """The turn that this one continues, unless that is the one before it of the same role."""
     segment = episode.segments[at]
     before = max((i for i in range(at) if episode.segments[i].role == segment.role), default=-1)
     if segment.parent == before:

@@ -35,6 +35,14 @@ class gae(FieldColumns):
     several tracks share has the mean of their advantages. `critic/explained_variance` is logged: 1 for a perfect critic,
     0 for one that is no better than a constant.
 
+    Args:
+        reward: column with the reward.
+        critic: name of the critic, whose readings are columns.
+        gamma: discount.
+        lam: weight of longer returns: 0 is one step, 1 the whole return.
+        gives_to: column of the advantage.
+        returns_to: column of the critic's target.
+
     >>> import guerdon as gd
     >>> from guerdon.core.example import ExamplePlay, example_tries
     >>> batch = example_tries([[1.0]], steps=2, critic__value=[0.5, 0.25], critic__final=[9.0])

@@ -23,7 +23,7 @@ class role_baseline(FieldColumns):
     r"""$A = r - b_{role}$, then $b_{role} \leftarrow \alpha\,b_{role} + (1 - \alpha)\,\bar r_{role}$ with the mean over
     this step's tracks of the role: a running baseline for each role of a game.
 
-    For self-play, where a group of tries says little: the seats of a game pay differently (the first to move may win more
+    For self-play, where groups of tries are not comparable: the seats of a game pay differently (the first to move may win more
     often) and every opponent is another start. SPIRAL (Liu et al. 2025, arXiv:2506.24119) has $\alpha = 0.95$. With
     `by_family` each family of tasks has baselines of its own.
 
@@ -32,6 +32,13 @@ class role_baseline(FieldColumns):
 
     The first step has the baseline `start`, and what is learned first replaces it as any later mean does. A role without
     a valued track keeps its baseline; a track without a value has no advantage. The baselines are in the checkpoint.
+
+    Args:
+        reward: column with one number for each track.
+        decay: weight of the earlier baseline in each update.
+        start: first baseline.
+        by_family: a baseline for each family of tasks.
+        gives_to: column of the advantage.
 
     >>> import guerdon as gd
     >>> from guerdon.core.example import ExamplePlay, example_tries
@@ -81,11 +88,18 @@ class weighted_baseline(FieldColumns):
     where steps have gradients of one size that are orthogonal: OPO (Hao et al. 2025, arXiv:2505.23585). `weights` names a
     track column of better guesses. With `others` the own track is left out of both sums.
 
-    *Assumes* what is said of the weights; wrong ones cost variance alone. *Biased* without `others`, as the own reward
+    *Assumes* that the weights are these norms; wrong ones cost variance alone. *Biased* without `others`, as the own reward
     and the own length are in the baseline; the paper has it so. With `others` unbiased for weights of any kind.
 
     A track without a reward or a weight is in neither sum; without a reward it has no advantage. Alone with its value, or
     where the weights add up to 0, it gets 0; the share of such groups is `NAME/single_groups`.
+
+    Args:
+        reward: column with one number for each track.
+        weights: column of the weights; the number of learned steps without one.
+        by: what a group is.
+        others: leave the own track out of the baseline.
+        gives_to: column of the advantage.
 
     >>> import guerdon as gd
     >>> from guerdon.core.example import ExamplePlay, example_tries
@@ -126,7 +140,8 @@ class weighted_baseline(FieldColumns):
 
 @part
 class whiten(FieldColumns):
-    r"""$A = (x - \bar x) / (s + \epsilon)$ with the mean and the sample deviation over the whole batch, each role apart.
+    r"""$A = (x - \bar x) / (s + \epsilon)$ with the mean and the sample deviation over the whole batch, separately for each
+    role.
 
     Over `step`s every step that is learned from counts once for each of its tracks, so long tracks count more; over
     `track`s each track counts once, with the mean over its steps. REINFORCE++ (Hu et al. 2025, arXiv:2501.03262) is
@@ -139,6 +154,11 @@ class whiten(FieldColumns):
 
     In a tree, a step's number counts as often as there are tracks through it. Missing and given steps are in neither mean
     nor spread. Without any spread all of a role get 0, and `NAME/flat` is logged as 1.
+
+    Args:
+        column: column to normalise.
+        over: a step or a track counts once.
+        gives_to: column of the result.
 
     >>> import guerdon as gd
     >>> from guerdon.core.example import ExamplePlay, example_tries

@@ -29,7 +29,7 @@ class centre(FieldColumns):
     r"""$A = (r - \bar r_{group}) / (s_{group} + \epsilon)$ with $s$ the sample deviation; `std=False` leaves the division
     out, and `others=True` takes the mean over the other tries of the group, $\frac{1}{n-1}\sum_{j \ne i} r_j$.
 
-    `by` says who is compared, always within a role: all tries at a task, the tries of one ask, the tracks of an episode;
+    `by` is what is compared, always within a role: all tries at a task, the tries of one ask, the tracks of an episode;
     the segments that continue one `parent` (a segment's number is the mean over its tracks, each child counts once, first
     segments are children of their task); the tries' segments at the same `turn`; their steps at the same `position`. Of a
     column per step or segment, the first three compare steps or segments (and `others` are those of other tries: a try of
@@ -44,7 +44,15 @@ class centre(FieldColumns):
     Comparing the steps of a group with one mean for all is worse: an action chooses how often it counts.
 
     A row without a value is in no mean and gets no advantage. The only value of a group gets 0; `NAME/single_groups` and
-    `NAME/flat_groups` (no spread) say how many groups there are that teach nothing.
+    `NAME/flat_groups` (no spread) are the numbers of groups that teach nothing.
+
+    Args:
+        reward: column with the reward.
+        by: what is compared: "task", "ask", "episode", "parent", "turn" or "position".
+        std: divide by the group's deviation (GRPO) or not (Dr. GRPO).
+        eps: added to the deviation.
+        gives_to: column of the advantage.
+        others: take the mean over the other tries of the group (RLOO).
 
     >>> import guerdon as gd
     >>> from guerdon.core.example import ExamplePlay, example_tries
@@ -86,7 +94,7 @@ def standing(
     if not std:
         return gap
     scale = spread.to(kind)
-    scale = scale + eps if eps else scale.masked_fill(scale == 0, 1.0)  # 0 over 0 is no signal, not a NaN
+    scale = scale + eps if eps else scale.masked_fill(scale == 0, 1.0)  # 0 over 0 is 0, not a NaN
     return gap.div_(scale.index_select(0, rows.group))
 
 

@@ -29,8 +29,13 @@ class mixed(FieldColumns):
 
     *Assumes* that the columns are on scales that may be added. Unbiased where each of them is, for the weighted objective.
 
-    A column that does not apply to a step says nothing there and adds 0; a step to which none applies has no advantage. A
+    A column that does not apply to a step adds 0 there; a step to which none applies has no advantage. A
     broken one leaves the sum without a value: half of it is not what was asked for.
+
+    Args:
+        columns: columns to add.
+        weights: their weights; all 1 by default.
+        gives_to: column of the sum.
 
     >>> import guerdon as gd
     >>> from guerdon.core.example import ExamplePlay, example_tries
@@ -58,12 +63,20 @@ class separately(FieldColumns):
     Added first, a reward with a wide spread drowns the others, and different rewards that add up to the same become one.
     GDPO (Liu et al. 2026, arXiv:2601.05242) is this and then `whiten()`. `by`, `std` and `eps` are those of `centre`.
 
-    *Assumes* that the weights are meant as the rewards' say in the gradient, not as rates of exchange. *Biased* as
+    *Assumes* that the weights are meant as the rewards' shares of the gradient, not as rates of exchange. *Biased* as
     `centre` is; with `std`, also for the weighted sum of the rewards: a reward that nearly all tries earn counts as much
     as one that half of them earn.
 
     A reward that does not apply to a track adds 0 and is in no group there; a track to which none applies has no
     advantage, nor has one of whose scores any is broken. `NAME.REWARD/flat_groups` is logged for each.
+
+    Args:
+        rewards: columns to normalise.
+        weights: their weights in the sum; all 1 by default.
+        by: what is compared, as in `centre`.
+        std: divide by the group's deviation.
+        eps: added to the deviation.
+        gives_to: column of the advantage.
 
     >>> import guerdon as gd
     >>> from guerdon.core.example import ExamplePlay, example_tries
@@ -131,6 +144,11 @@ class only(FieldColumns):
 
     *Assumes* a selection of whole tracks that is the same whenever it is asked in a step. *Biased* as the selection is.
 
+    Args:
+        on: selection of tracks.
+        column: column that is restricted.
+        gives_to: column of the result.
+
     >>> import guerdon as gd
     >>> from guerdon.core.example import ExamplePlay, example_tries
     >>> batch = example_tries([[0.0, 1.0], [1.0, 1.0]], advantage=[1.0, 2.0, 3.0, 4.0])
@@ -158,12 +176,16 @@ class teacher_log_ratio(FieldColumns):
 
     Its mean over steps is minus the reverse KL from the teacher, in its sampled (k1) form, which is what on-policy distillation
     goes down (Agarwal et al. 2023, GKD, arXiv:2306.13649; Gu et al. 2023, MiniLLM, arXiv:2306.08543). No more is asked of the
-    teacher than the log-prob of the token that was said; `losses.distillation.distilled` compares more tokens at a step.
+    teacher than the log-prob of the generated token; `losses.distillation.distilled` compares more tokens at a step.
     `kl_teacher` is logged.
 
     *Assumes* that both have the same tokens. Unbiased as an estimate of that divergence; as an advantage, with
     `reward_to_go(gamma=1)`, it has its exact gradient, and with `gamma=0`, biased but of far less variance, that of each token
     alone. Steps that were given have 0.
+
+    Args:
+        teacher: name of the teacher.
+        gives_to: column of the log-ratio.
 
     >>> import torch
     >>> import guerdon as gd

@@ -30,6 +30,12 @@ class best_of_k(FieldColumns):
     A try without a value is in no subset. In a group with $k$ values or fewer all get 0; the share of such groups is
     `NAME/short_groups`. `NAME/best` is the estimate of the best of k itself.
 
+    Args:
+        reward: column with the reward.
+        k: number of tries of which the best counts.
+        by: what a group is.
+        gives_to: column of the advantage.
+
     >>> import guerdon as gd
     >>> from guerdon.core.example import ExamplePlay, example_tries
     >>> gd.credit.best_of_k(k=2)(example_tries([[1.0, 0.0, 0.0]]), ExamplePlay())["advantage"].tolist()

@@ -31,7 +31,7 @@ class Places:
     """Where tracks are started again, P of them, in the order of their tracks and along each."""
 
     track: Tensor  # [P]
-    step: Tensor  # [P] the first step that is played anew
+    step: Tensor  # [P] the first step of the rollouts
     ask: Tensor  # [P] which of the asks is played from there
     asks: list[Ask]
 
@@ -39,7 +39,7 @@ class Places:
 @part
 class restarts(FieldColumns):
     r"""$A_t = \hat V(s_{j+1}) - \hat V(s_j)$ for the steps between two places of a track, and $r - \hat V(s_j)$ after the
-    last, with $\hat V(s_j)$ the mean score of `tries` that go on from there (VinePPO, Kazemnejad et al. 2024,
+    last, with $\hat V(s_j)$ the mean score of `tries` rollouts from there (VinePPO, Kazemnejad et al. 2024,
     arXiv:2410.01679).
 
     Places are the beginnings of a track's segments and, with `every`, each so many steps inside them; with `below` before each
@@ -50,10 +50,19 @@ class restarts(FieldColumns):
 
     *Assumes* an environment that does the same again for the same actions, and tracks that do not branch. Unbiased, for
     the new tries know nothing of what the track did after they left it; the gains of a track's places add up to $r -
-    \hat V(s_0)$. A try that goes on has the whole limit of tokens before it, a little more than the track had left.
+    \hat V(s_0)$. A rollout has the whole token limit, slightly more than the track had left.
 
-    Tracks without a reward are not played on and have no advantage; nor have the steps on either side of a place none of
+    Tracks without a reward get no rollouts and no advantage; nor have the steps on either side of a place none of
     whose tries has a score. `NAME/places` is logged, and column `value` is $\hat V$ at each step's place.
+
+    Args:
+        score: the stage that gave the reward.
+        tries: rollouts from each place.
+        every: steps between places inside a segment; 0 for none.
+        gives_to: column of the advantage.
+        values_to: column of the estimated values.
+        below: count only steps sampled with a probability below this; 0 counts all.
+        lines: column whose steps are line ends; "" for none.
 
     >>> import guerdon as gd
     >>> stage = gd.credit.restarts(gd.rewards.verified(gd.tasks.successor()), tries=4, every=16)
@@ -167,14 +176,18 @@ class greedy_baseline(FieldColumns):
     r"""$A = r(x, y) - r(x, y_{greedy})$: the reward of the greedy answer to the same prompt is the baseline (ReMax, Li et
     al. 2023, arXiv:2310.10505).
 
-    `score` is the stage that gave the reward (`score(...)`, `verified(...)`); it scores the greedy tries too. Every ask of
-    the batch is played once more at temperature 0, all roles alike, and that counts in the budget as any other try.
+    `score` is the stage that gave the reward (`score(...)`, `verified(...)`); it scores the greedy tries too. Every ask
+    of the batch is played again at temperature 0, in all roles, and that counts in the budget as any other try.
 
     *Assumes* a reward that judges a track by itself: one that compares the tries of a group has nothing to compare the
     greedy one with. Unbiased: the greedy answer knows nothing of what was sampled. A deterministic environment is not
     needed. `NAME/greedy` is the mean greedy reward, `NAME/no_baseline` the share of tracks whose greedy try has no value.
 
     A track without a value has no advantage, nor has one whose greedy try failed.
+
+    Args:
+        score: the stage that gave the reward.
+        gives_to: column of the advantage.
 
     >>> import guerdon as gd
     >>> stage = gd.credit.greedy_baseline(gd.rewards.verified(gd.tasks.successor()))

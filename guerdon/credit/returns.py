@@ -34,6 +34,12 @@ class reward_to_go(FieldColumns):
     A step to which the column does not apply was paid nothing. A broken reward leaves it and the steps before it without
     a return. A step that several tracks share has their mean.
 
+    Args:
+        reward: column with the reward.
+        gamma: discount.
+        per: discount from step to step, or from turn to turn.
+        gives_to: column of the return.
+
     >>> import guerdon as gd
     >>> from guerdon.core.example import ExamplePlay, example_tries
     >>> batch = example_tries([[0.0]], steps=3, process=[1.0, 0.0, 4.0])
@@ -65,14 +71,19 @@ class reward_to_go(FieldColumns):
 class redistribute(FieldColumns):
     r"""$r_t = R\,w_t / \sum_u w_u$: a track's return, spread over its steps; the parts add up to the return.
 
-    `weights` names a step column of numbers that are not negative: attention, surprise, a model's say about each step.
+    `weights` names a step column of numbers that are not negative: attention, surprise, a model's score of each step.
     Without one, or where a track's weights add up to 0, every step gets the same share. A reward model's attention as
     weights is Attention Based Credit (Chan et al. 2024, arXiv:2402.00782).
 
-    *Assumes* that the weights say which steps earned the return. *Biased:* the sum along a track is kept, so a track is
+    *Assumes* that the weights reflect which steps earned the return. *Biased:* the sum along a track is kept, so a track is
     worth what it was worth; but `reward_to_go` no longer counts for a step what was moved to the steps before it.
 
     Given steps get a share like any other. A track without a return has none to spread; a step without a weight gets 0.
+
+    Args:
+        reward: column with one number for each track.
+        weights: step column of the shares; equal shares without one.
+        gives_to: column of the result.
 
     >>> import guerdon as gd
     >>> from guerdon.core.example import ExamplePlay, example_tries

@@ -66,7 +66,7 @@ def at_steps(batch: Batch, column: Column) -> Tensor:
 
 
 def in_all(batch: Batch, column: Column) -> Tensor:
-    """[K] in float64, what a column says of each track in all: its number, or the sum of its steps' or segments'.
+    """[K] in float64, a column's total for each track: its number, or the sum of its steps' or segments'.
 
     What does not apply to a step or segment adds nothing, in a track to which it applies somewhere; a part that is broken
     leaves the sum without a value.

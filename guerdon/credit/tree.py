@@ -1,6 +1,6 @@
 """Values of the nodes of a tree, and the gain of the segments between them.
 
-One tree for all credit of parts of a track: `Tree` says which node each continues, what each is worth, and to which one a step
+One tree for all credit of parts of a track: `Tree` holds which node each continues, what each is worth, and to which one a step
 leads. Three are made: of segments that were played with branches (`prefix_gain`), of independent tries of one ask that share a
 beginning (`branch_gain`), and chains whose places have Monte Carlo values (`restart_values.py`).
 
@@ -59,8 +59,8 @@ class Tree:
 
 
 def played_tree(batch: Batch, reward_K: Tensor, mean: Literal["track", "child"] = "track") -> Tree:
-    """The segments of a batch as nodes, and behind them a start for each task and role. `mean` says what a segment is worth
-    that was gone on from: the mean over its tracks, or over its children, each counted once."""
+    """The segments of a batch as nodes, and behind them a start for each task and role. `mean` is the value of a continued
+    segment: the mean over its tracks, or over its children, each counted once."""
     above = batch.parent.clamp(min=0)
     continues = (batch.parent >= 0) & (batch.role[above] == batch.role)
     group_K, starts = batch.group("task")
@@ -101,11 +101,11 @@ class prefix_gain(FieldColumns):
     `mean="child"` takes $V(g)$ as the mean over the segments that continue $g$, each counted once however many tracks go
     through it, as SPO-tree does (Guo et al. 2025, arXiv:2505.23564): where some branches end early the two differ. With
     `once` a segment counts once in the loss as well, not as often as there are tracks through it: its gain is divided by
-    their number. SPO's released code learns from segments so, which gives the many last ones most of the say.
+    their number. SPO's released code learns from segments so, which gives the many last ones most of the weight.
 
     With `mean="track"` the gains along a track add up to its reward less the task's mean, so a tree of depth one is Dr. GRPO's
     `centre`; with either, a tree in which nothing branches but the first segments. The difference to `centre(by="parent")`:
-    there the parent's value is the mean of its children, whatever `mean` says of them. It is the local advantage of TreeRL (Hou
+    there the parent's value is the mean of its children, whatever `mean` is. It is the local advantage of TreeRL (Hou
     et al. 2025, arXiv:2506.11902), without its global one and its search.
 
     *Assumes* that branches are draws of the policy from their parent, and that where a tree branches does not depend on
@@ -116,6 +116,12 @@ class prefix_gain(FieldColumns):
 
     Tracks without a value are in no mean. A segment none of whose tracks has a value has no advantage. The share of only
     children among the segments is `NAME/only_children`: where it is high, `centre` is the better choice.
+
+    Args:
+        reward: column with one number for each track.
+        gives_to: column of the advantage.
+        mean: a segment's value is the mean over its tracks, or over its children.
+        once: a segment counts once in the loss, not once for each of its tracks.
 
     >>> import guerdon as gd
     >>> from guerdon.core.example import ExamplePlay, example_tries
@@ -146,17 +152,23 @@ class branch_gain(FieldColumns):
     that begin with $s$, and $\bar r$ and $s$ (the sample deviation) of all of them.
 
     TEMPO (Tran et al. 2025, arXiv:2509.18314): GRPO's advantage, corrected at the tokens where tries part. $V$ differs from
-    one step to the next only there, so every other step has GRPO's; the corrections along a try add up to $r - \bar r$ once
-    more, if no other try said the same to its end. Where tries share nothing they part at their first step, which then counts
+    one step to the next only there, so every other step has GRPO's; the corrections along a try sum to $r - \bar r$ again,
+    if no other try has the same text to its end. Where tries share nothing they part at their first step, which then counts
     twice. `outcome` $=w$: 0 leaves the corrections alone, `std=False` leaves out the division.
 
-    *Assumes* that the tries are independent draws from one start, and that what was shown and said tells where a try is.
-    *Biased:* a try's own reward is in every value, wholly so once it is alone: the more beginnings are shared, the less. With
-    $w > 0$ a step is also credited for what other steps of its try gained, as in GRPO; dividing weighs tasks by how hard they
-    are.
+    *Assumes* that the tries are independent draws from one start, and that the observations and actions so far identify the
+    state of a try. *Biased:* a try's own reward is in every value, wholly so once it is alone: the more beginnings are
+    shared, the less. With $w > 0$ a step is also credited for what other steps of its try gained, as in GRPO; dividing weighs
+    tasks by how hard they are.
 
     Tries without a value are in no mean and get no advantage. `NAME/branching` is the share of steps taken where tries part,
     `NAME/shared` of those after which another try is still the same; `NAME/flat_groups` of the groups without spread.
+
+    Args:
+        reward: column with one number for each track.
+        outcome: weight of GRPO's advantage beside the corrections.
+        std: divide by the group's deviation.
+        gives_to: column of the advantage.
 
     >>> import guerdon as gd
     >>> from guerdon.core.example import ExamplePlay, example_tries
@@ -197,8 +209,8 @@ class branch_gain(FieldColumns):
 
 
 def merged_tree(batch: Batch, unrolled: TrackSteps, reward_K: Tensor) -> Tree:
-    """Tracks of one task and role as a tree: those that were shown and did the same are at the same node, which is worth the
-    mean of what they came to. Node g < the number of groups is group g's start; `node` is [M]."""
+    """Tracks of one task and role as a tree: those with the same observations and actions are at the same node, whose value
+    is the mean of their outcomes. Node g < the number of groups is group g's start; `node` is [M]."""
     group_K, starts_of = batch.group("task")
     count_K = steps_of(batch)
     first_K = starts(count_K)

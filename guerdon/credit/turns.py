@@ -21,7 +21,7 @@ class turn_baseline(FieldColumns):
     r"""$A_{i,t} = G_{i,t} - \frac{1}{n-1}\sum_{j \ne i} G_{j,t}$, with $G_{j,t} = 0$ where try $j$ has ended before $t$.
 
     `returns` is a column of returns from each step on (`reward_to_go`; with `per="turn"` for turns). $t$ counts turns, or
-    steps with `per="step"`. A try that is over has nothing more to come, and that is what it says about time $t$. No paper:
+    steps with `per="step"`. A try that is over has nothing more to come, so its return at time $t$ is 0. No paper:
     RLOO's argument, turn by turn.
 
     *Assumes* that the $n$ tries at a task are independent, and that a cut track would have earned nothing more. Unbiased,
@@ -31,6 +31,11 @@ class turn_baseline(FieldColumns):
 
     A try with a missing return is in no baseline. The only one of a group gets 0; the share of such groups is
     `NAME/single_groups`.
+
+    Args:
+        returns: column of returns.
+        per: compare at the same turn, or at the same step.
+        gives_to: column of the advantage.
 
     >>> import guerdon as gd
     >>> from guerdon.core.example import ExamplePlay, example_tries
@@ -63,7 +68,7 @@ class turn_baseline(FieldColumns):
         """For each row, the mean over the other tries of what they still had to come then; its own value if it is alone."""
         group_K, groups = batch.group("task")
         hole = torch.isnan(value)
-        if self.per == "turn":  # a turn without actions has no return and is no hole
+        if self.per == "turn":  # a turn without actions has no return and is not missing
             hole = hole & (batch.length > 0)[batch.path_seg]
         acted_K = gather_up((~torch.isnan(value)).double(), track, batch.K) > 0
         whole_K = acted_K & (gather_up(hole.double(), track, batch.K) == 0)

@@ -22,7 +22,7 @@ from guerdon.curricula.plain import EpochSampler
 
 
 class Chooser(Protocol):
-    """A part that remembers what tries at each kind were worth, and says how often each kind is to be drawn."""
+    """A part that remembers what tries at each kind were worth, and decides how often each kind is drawn."""
 
     def scores(self, kinds: Sequence[str]) -> list[float]:
         """How good it is to draw each kind now."""
@@ -35,7 +35,7 @@ class Chooser(Protocol):
 
 
 class Signal(Protocol):
-    """A part that says what each track of a batch was worth."""
+    """A part that values each track of a batch."""
 
     def __call__(self, batch: Batch) -> Tensor:
         """[K], NaN where there is no value."""
@@ -48,6 +48,9 @@ class magnitude:
     Of group-relative advantages: how hard a try pulls on the policy. Where all tries at a problem come out alike, too easy or
     too hard, it is 0; with rewards of 0 and 1 divided by their spread, a kind that is solved with probability $p$ has a mean
     of about $2\sqrt{p(1-p)}$.
+
+    Args:
+        column: column whose size is the signal.
 
     >>> import guerdon as gd
     >>> from guerdon.core.example import example_tries
@@ -67,7 +70,7 @@ class magnitude:
 @part
 class bandit:
     r"""For every ask a kind of problem is drawn, with the probabilities that `choose` gives, and then the next problem of that
-    kind, with `tries` tries. At the end of a step `choose` is told what each track was worth by `signal`, kind by kind.
+    kind, with `tries` tries. At the end of a step `choose` receives each track's `signal`, by kind.
 
     The batch is read as it stands after the last stage: a stage that takes tries out of it hides them from the bandit.
     A track without a value is in no mean, and counts as a try. `share/KIND` is the probability that was drawn with,
@@ -75,6 +78,12 @@ class bandit:
 
     *Assumes* that problems of a kind are worth about the same. *Biased* on purpose: accuracy over what was drawn is not
     accuracy over all kinds. With `ahead=True` a step is drawn before the step before it has been seen.
+
+    Args:
+        task: source with several kinds of problems.
+        choose: turns signals into probabilities: `boltzmann` or `ucb`.
+        tries: tries at each problem.
+        signal: what a track was worth.
 
     >>> import guerdon as gd
     >>> from guerdon.core.example import ExamplePlay
@@ -152,6 +161,11 @@ class ucb:
     *Biased* as the mean lags behind what is learned, by up to `window` tries; and the bonus shrinks with all tries ever
     made, so late changes in a kind that is rarely drawn are seen late.
 
+    Args:
+        window: latest values that count.
+        tau: temperature of the draw.
+        explore: weight of the confidence bound.
+
     >>> import guerdon as gd
     >>> from guerdon.core.example import ExamplePlay
     >>> rule = gd.curricula.ucb(window=2)
@@ -198,6 +212,10 @@ class boltzmann:
 
     *Biased* as a mean over about $1/\alpha$ steps lags; and it forgets by steps, not by tries: one try in a step moves a value
     as far as a hundred do. Nothing but `tau` makes it explore.
+
+    Args:
+        alpha: weight of the newest mean.
+        tau: temperature of the draw.
 
     >>> import guerdon as gd
     >>> from guerdon.core.example import ExamplePlay

@@ -25,6 +25,11 @@ class proportions:
 
     Nemotron-CrossThink (Akter et al. 2025, arXiv:2504.13941) compares such blends.
 
+    Args:
+        task: source with several kinds of problems.
+        weights: weight of each kind or family.
+        tries: tries at each problem.
+
     >>> import guerdon as gd
     >>> from guerdon.core.example import ExamplePlay
     >>> draws = gd.curricula.proportions(gd.tasks.load("countdown:1-2+chain:1"), {"countdown": 2.0, "chain": 1.0})

@@ -1,6 +1,7 @@
 """Problems with answers to teacher-force: files of preferences and labelled steps, and generated solutions, right and wrong.
 
-Leaves out: what rows say (`tasks/preference_files.py`, `tasks/step_files.py`), and the environment (`envs/contrasting.py`).
+Leaves out: the content of rows (`tasks/preference_files.py`, `tasks/step_files.py`), and the environment
+(`envs/contrasting.py`).
 """
 
 from __future__ import annotations
@@ -17,10 +18,13 @@ from guerdon.core.task import Ask, Split, Task
 
 @part(was="recitals")
 class dataset_rows:
-    """The tasks of a source that brings what is said to them (`meta["say"]`), lap after lap, each lap in an order of its own.
+    """The tasks of a source with given answers (`meta["say"]`), epoch after epoch, each in an order of its own.
 
-    Tasks of one prompt come one after the other, so that they meet in an update: a reward model that sees the pairs of a
-    prompt apart from each other learns its answers by heart (Ouyang et al. 2022, arXiv:2203.02155).
+    Tasks of one prompt come one after the other, so that they meet in an update: a reward model that sees the pairs of
+    a prompt in different updates overfits to its answers (Ouyang et al. 2022, arXiv:2203.02155).
+
+    Args:
+        task: a source with given answers.
 
     >>> import guerdon as gd
     >>> rows = [{"prompt": f"{n}+1=", "chosen": str(n + 1), "rejected": str(n)} for n in range(4)]
@@ -62,11 +66,15 @@ def _asked(task: Task) -> Ask:
 
 @part
 class contrasts:
-    """The tasks of a family in turn, each asked with its gold solution and `wrong` of its near-misses to say
-    (`note["say"]`, the right one first; all there are, where there are fewer).
+    """The tasks of a family in turn, each asked with its gold solution and `wrong` of its near-misses as given
+    answers (`note["say"]`, the right one first; all there are, where there are fewer).
 
     Which near-misses follows from the run's seed and the problem. They are a family's typical errors, one to a solution,
     and not those that a policy makes: what is learned from them alone is biased towards what they look like.
+
+    Args:
+        task: the family.
+        wrong: near-misses for each gold solution.
 
     >>> import guerdon as gd
     >>> gd.curricula.contrasts(gd.tasks.chain(level=1)).ask("test", 0, seed=0).note["say"]

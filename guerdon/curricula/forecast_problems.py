@@ -1,7 +1,7 @@
-"""Problems by how well they are forecast to go: a model reads prompts and says what their tries will come to on average.
+"""Problems by forecast: a model predicts from the prompt the mean reward of its tries.
 
 Both halves are here: choosing by the forecast, and the rows that teach the model to make it.
-A prompt is read alone, with nothing said after it, in both.
+A prompt is read alone, without an answer, in both.
 Leaves out: the loss (`losses.reward_modelling.outcome`) and the model's head (`lm(value=True)`).
 """
 
@@ -29,14 +29,14 @@ from guerdon.core.task import Ask, Task
 from guerdon.curricula.plain import EpochSampler
 from guerdon.models.probing import probe
 
-ROLE = "reader"  # of a prompt's row: nobody's seat, for nobody acts there
+ROLE = "reader"  # of a prompt's row: no seat, for no role acts there
 
 
 @part
 class predicted:
     r"""Of `times` $\cdot n$ problems the $n$ whose forecast $V(x)$ is nearest to `target`, `tries` tries each.
 
-    $V$ is what the head of `model` says at the end of a prompt. PCL (Gao et al. 2025, arXiv:2510.01135) aims at problems
+    $V$ is the output of the head of `model` at the end of a prompt. PCL (Gao et al. 2025, arXiv:2510.01135) aims at problems
     that are solved half of the time, for there tries differ most. Candidates are read in one pass and no word is sampled:
     **that pass over** `times` $\cdot n$ **prompts is in no count of tokens**, only in the time a step takes. Candidates that
     are not chosen are passed over (of a finite set, until they come round again); one that occurs twice is taken a
@@ -49,6 +49,12 @@ class predicted:
     (`forecast/countdown:3`); of the chosen `forecast/chosen`; and once their tries have a mean of `column`,
     `forecast/error` (the mean absolute gap to it) and `forecast/correlation`. The last is over the chosen, who were chosen
     for being alike: it is far below what it would be over all candidates. With `times=1` nothing is chosen, and it is whole.
+
+    Args:
+        task: where problems come from.
+        tries: tries at each problem.
+        model: name of the forecaster.
+        column: column that it forecasts.
 
     >>> import guerdon as gd
     >>> gd.curricula.predicted(task=None, times=4).target
@@ -90,7 +96,7 @@ class predicted:
         )
 
     def observe(self, batch: Batch, play: Play) -> None:
-        """Hold the forecasts against what came of them."""
+        """Compare the forecasts with the outcomes."""
         asks, rate = ask_rates(batch, self.column)
         pairs = [
             (ask.note["forecast"], r) for ask, r in zip(asks, rate.tolist(), strict=True) if "forecast" in ask.note
@@ -105,11 +111,15 @@ class predicted:
 
 @part
 class prompts_alone(FieldColumns):
-    """The prompts of a step as rows to learn from: one track for each ask, nothing said after it, and as its column `rate`
+    """The prompts of a step as rows to learn from: one track for each ask, without an answer, and as its column `rate`
     the mean of what its tries have in `column`. A prompt none of whose tries has a value teaches nothing.
 
-    For `Learn(model, outcome("rate"), on=prompts_alone())`: a model taught so learns what the policy of this step comes to,
-    from the prompt. Unbiased for the prompts it is shown, and those are the chosen ones.
+    For `Learn(model, outcome("rate"), on=prompts_alone())`: a model trained so predicts from the prompt the mean outcome
+    of this step's policy. Unbiased for the prompts it is shown, and those are the chosen ones.
+
+    Args:
+        model: name of the forecaster.
+        column: column of the outcome.
 
     >>> import guerdon as gd
     >>> gd.curricula.prompts_alone().gives
@@ -140,7 +150,7 @@ def nearest(tasks: Sequence[Task], forecast: Sequence[float], target: float, n: 
 
 
 def forecasts(asks: Sequence[Ask], model: str, play: Play) -> list[float]:
-    """What a model's head says at the end of each prompt. Nothing is sampled."""
+    """The output of a model's head at the end of each prompt. Nothing is sampled."""
     readings = probe(_forecaster(model, play), [((), ask.shown, None) for ask in asks], ["final"])
     if None in readings:
         raise UserError(

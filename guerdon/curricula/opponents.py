@@ -19,11 +19,16 @@ from guerdon.core.task import Ask
 class against:
     """What `curriculum` draws, each ask with a model of `pool` in the seat of `role`: with a chance of `newest` the one
     whose weights have had the most updates (of equals the first), else any of them alike. Of several roles one is drawn,
-    so that the model that learns sits on every side.
+    so that the model that learns plays every side.
 
     The tries of an ask are all against one opponent: compare them `by="ask"`. A model learns from the tracks it acted, so
-    what opponents did teaches nobody unless they have a `Learn` of their own. Asks with seats of their own keep the others.
+    opponents' turns are not trained on unless they have a `Learn` of their own. Asks with seats of their own keep the others.
     Notes `opponent/updates`, how many updates the opponents had had on average.
+
+    Args:
+        curriculum: what draws the asks.
+        pool: names of the opponents.
+        role: the seat they play in, or several of which one is drawn.
 
     >>> import guerdon as gd
     >>> from types import SimpleNamespace as model

@@ -19,7 +19,11 @@ from guerdon.core.task import Ask, Split, Task
 
 @part
 class uniform:
-    """The tasks of `task` in turn, `tries` tries each. A finite set is shuffled anew each time it has been gone through.
+    """The tasks of `task` in turn, `tries` tries each. A finite set is reshuffled each epoch.
+
+    Args:
+        task: where problems come from.
+        tries: tries at each problem.
 
     >>> import guerdon as gd
     >>> from guerdon.core.example import ExamplePlay
@@ -44,8 +48,12 @@ class uniform:
 @part(was="apart")
 class validation_problems(uniform):
     """Problems of `task` to try a policy on while it trains on others: of an endless source those half way to where the next
-    seed begins, which no run comes to. A finite set has no such place: there they are its training problems, in an order of
+    seed begins, which no run reaches. A finite set has no such place: there they are its training problems, in an order of
     their own. The held-out problems of the source, which exams are made of, are never drawn.
+
+    Args:
+        task: where problems come from.
+        tries: tries at each problem.
 
     >>> import guerdon as gd
     >>> from guerdon.core.example import ExamplePlay
@@ -64,10 +72,14 @@ class validation_problems(uniform):
 @part
 class in_stages:
     """What the first of `curricula` draws until a share `at[0]` of the run is done, then what the second draws until `at[1]`,
-    and so on. Of a run with a budget it is the share of the budget, as far as can be told; what has begun does not go back,
-    though that estimate may. A stage that would end where it begins is passed over.
+    and so on. In a run with a budget it is the estimated share of the budget; a stage that has begun does not go back, though
+    the estimate may. A stage that would end where it begins is passed over.
 
     MedCCO (Rui et al. 2025, arXiv:2505.19213) learns to choose answers first and to give them after. Notes `stage`, from 0.
+
+    Args:
+        curricula: the stages.
+        at: shares of the run at which the next stage begins.
 
     >>> import guerdon as gd
     >>> from guerdon.core.example import ExamplePlay
@@ -114,7 +126,7 @@ class Problems(Protocol):
 
 class EpochSampler:
     """Number `index` of a run's problems. An endless source is read from a place that the seed chooses (seed 0: the first);
-    a finite one over and over, shuffled anew for each lap. Nothing here is state: the same numbers give the same problem."""
+    a finite one over and over, reshuffled each epoch. Nothing here is state: the same numbers give the same problem."""
 
     def __init__(self, source: Problems) -> None:
         self.source = source

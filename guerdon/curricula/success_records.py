@@ -2,7 +2,7 @@
 
 What problems are chosen by afterwards.
 Leaves out: what is chosen (`by_variance` ranks; recipes take),
-and what a run chooses by while it goes on (`weakness` of SwS).
+and what a run selects by during training (`weakness` of SwS).
 """
 
 from __future__ import annotations
@@ -26,6 +26,10 @@ class recorded:
 
     For sets of finite size, whose problems come again: the numbers of a problem, step after step (`history_of`), are its
     history. A number a problem is much for a record: some hundred problems are well, many thousand are not.
+
+    Args:
+        curriculum: what draws the asks.
+        column: column that is recorded.
 
     >>> import guerdon as gd
     >>> from guerdon.core.example import ExamplePlay, example_tries
@@ -59,6 +63,9 @@ def rates(batch: Batch, column: str) -> dict[str, float]:
 def history_of(steps: Iterable[Mapping[str, float | None]]) -> dict[str, list[float]]:
     """By the key of its task, each problem's rates in the order of the steps whose metrics these are (None: it has none).
 
+    Args:
+        steps: the metrics of each step.
+
     >>> import guerdon as gd
     >>> gd.curricula.history_of([{"history/a": 0.5, "loss": 1.0}, {"history/b": 0.0}, {"history/a": 1.0}])
     {'a': [0.5, 1.0], 'b': [0.0]}
@@ -77,6 +84,10 @@ def by_variance(source: TaskSource, history: Mapping[str, list[float]]) -> list[
 
     The historical variance score of Wang et al. 2025 (arXiv:2504.20571): what was learned, or forgotten, while others were
     learned too.
+
+    Args:
+        source: a finite set of problems.
+        history: success rates by problem, as `history_of` returns them.
 
     >>> import guerdon as gd
     >>> few = gd.tasks.load("chain:1@3")

@@ -1,4 +1,5 @@
-"""Budgets of length for what a curriculum draws: the tries at a problem in subgroups, each told and held to its own.
+"""Token budgets for what a curriculum draws: the tries at a problem in subgroups, each with its own announced and enforced
+budget.
 
 Leaves out: what keeping to a budget is worth (`rewards/text/length_budgets.py`).
 """
@@ -27,10 +28,17 @@ class budgeted:
     HBPO (Lyu et al. 2025, arXiv:2507.15844) has four budgets side by side, curriculum GRPO (Hammoud et al. 2025,
     arXiv:2508.08940) one that shrinks. Tries of one budget are those of one ask, tries of one problem those of one task:
     `centre(by="ask")` and `centre(by="task")` keep them separate. Without a template a budget is not announced: for models that
-    know their task and no instructions, which then cannot tell the subgroups apart either.
+    follow no instructions, which then cannot distinguish the subgroups either.
 
     With `room`, a try is cut short at `room` times its budget (never later than `sampling`, the recipe's, has it). Logs
     `budget/mean`, over the tries.
+
+    Args:
+        curriculum: what draws the asks.
+        budgets: numbers of tokens, or schedules.
+        template: prompt with `{prompt}` and `{budget}`; "" does not announce the budget.
+        room: a try is cut at this many times its budget; 0 cuts none.
+        sampling: how models sample; the run's where it is None.
 
     >>> import guerdon as gd
     >>> from guerdon.core.example import ExamplePlay

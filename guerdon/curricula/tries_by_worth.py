@@ -38,7 +38,7 @@ class knapsack:
     `least`; and where those between need fewer tries than are left, each as many as show both outcomes at a chance of
     `sure`, the rest goes to those at 0 (to those at 1 and the untried, where none is), for a rate of 0 from few tries need
     not be one. What is left when all between have their `most` goes to those with the fewest. Unlike in that code `most` binds
-    everywhere, and `least` tries are worth what the formula says (there they are worth nothing unless one is added).
+    everywhere, and `least` tries are worth the formula's value (there they are worth nothing unless one is added).
 
     *Needs problems that come again*: a set of finite size (`countdown:1-6@512`); of an endless one all stay unseen, and
     everything is `uniform`. A rate is as old as a lap. Groups differ in size: with the mean over tracks or steps a problem
@@ -47,6 +47,12 @@ class knapsack:
     Logs `knapsack/max_tries` and `min_tries`; how many problems are `unseen`, `solved`, `hopeless` and `between`, and the
     mean tries each such problem gets (`knapsack/tries_hopeless`); and `knapsack/useful`, the share of tries that stand beside
     others of their ask with another value in `column`, and so have a gradient.
+
+    Args:
+        task: where problems come from.
+        tries: mean number of tries at a problem.
+        column: column of the success rate.
+        gain: count how much the rate may rise.
 
     >>> import guerdon as gd
     >>> from guerdon.core.example import ExamplePlay
@@ -173,7 +179,7 @@ def enough(p: Floats, most: int, sure: float) -> int:
 
 
 def levelled(given: Ints, whom: npt.NDArray[np.bool_], more: int, most: int) -> Ints:
-    """[P] with `more` tries handed out one by one among `whom`, always to whoever has fewest, to none beyond `most`."""
+    """[P] with `more` tries allocated one by one among `whom`, always to the one with the fewest, up to `most` each."""
     level = np.arange(most)[:, None]
     place = np.nonzero((level >= given) & whom)[1]  # by level, then by place
     return given + np.bincount(place[:more], minlength=len(given))

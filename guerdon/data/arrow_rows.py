@@ -19,7 +19,7 @@ from guerdon.data.data_rows import DataRow, Records, hash_of_rows, row_of
 from guerdon.data.lines import first_twice, opened, shown
 
 AT_ONCE = 2048  # rows of a batch
-UNREADABLE = (ValueError, OverflowError, KeyError)  # text that is no UTF-8, years beyond 9999, zones nobody knows
+UNREADABLE = (ValueError, OverflowError, KeyError)  # text that is not UTF-8, years beyond 9999, unknown time zones
 BUFFER = 1 << 20  # bytes of a column that are read at a time
 
 

@@ -20,7 +20,7 @@ from typing import Any
 
 from guerdon.data.lines import DEEPEST, DIGITS, shown
 
-LOOKED_AT = 100  # rows whose columns are told
+LOOKED_AT = 100  # rows whose columns are listed
 CACHED = 256  # rows kept as they were read last
 
 
@@ -37,7 +37,7 @@ class Records(abc.ABC):
     """The rows of a source, by index. They are read when they are asked for: a million of them take little memory.
 
     `name` is what the source is called in messages; `unit` what a row's `number` counts, "line" or "row"; `typed` whether
-    numbers are told from text (a CSV has text alone). The same index gives the same row, always.
+    numbers and text are distinct (a CSV has only text). The same index gives the same row, always.
     """
 
     name: str
@@ -59,7 +59,7 @@ class Records(abc.ABC):
 
     @abc.abstractmethod
     def read(self, index: int) -> DataRow:
-        """A row, read anew."""
+        """A row, read again."""
 
     def __getitem__(self, index: int) -> DataRow:
         if not -len(self) <= index < len(self):
@@ -105,7 +105,7 @@ def hash_of_rows(rows: Records) -> str:
 
 
 def row_of(number: int, given: Any) -> DataRow:
-    """What somebody's program holds as a row: an object of JSON values, or what keeps it from being one."""
+    """A row from a user's program: an object of JSON values, or why it is not one."""
     if not isinstance(given, Mapping):
         return DataRow(number, fault=f"not an object by column but {shown(given)}")
     try:

@@ -20,7 +20,7 @@ PREFIX = "hf:"
 ID = re.compile(r"[A-Za-z0-9][\w.-]{0,95}/[A-Za-z0-9][\w.-]{0,95}(?::[\w.-]{1,95}){0,2}")
 FILES = (".jsonl", ".json", ".ndjson", ".csv", ".tsv", ".parquet", ".txt", ".gz", ".zst", ".zip", ".xlsx", ".arrow")
 SECONDS = 5.0  # for the hub to answer
-USUAL = ("default", "main", "all")  # configurations that are meant where none is said
+USUAL = ("default", "main", "all")  # default configurations
 
 
 def is_hub_id(spec: str) -> bool:

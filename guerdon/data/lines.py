@@ -1,4 +1,4 @@
-"""JSON lines that somebody wrote, one by one, and what is wrong with a line that is no good.
+"""JSON lines, one by one, and what is wrong with a bad line.
 
 A line ends with a newline and with nothing else that Unicode takes for one: U+2028, U+0085 and form feeds are text.
 What cannot be read at all (a folder, a pipe, UTF-16) is refused at once;
@@ -97,7 +97,7 @@ def read_line(number: int, text: bytes, holes: bool = False) -> JsonLine:
 
 
 def decoded(text: bytes) -> str:
-    """Bytes as text; a ValueError says which is none."""
+    """Bytes as text; a ValueError names the byte that is not."""
     try:
         return text.decode()
     except UnicodeDecodeError as error:
@@ -110,7 +110,7 @@ def too_long() -> str:
 
 
 def parse(text: str, holes: bool = False) -> Any:
-    """The value of one line; a ValueError says what is wrong with it. With `holes` NaN is read, as null."""
+    """The value of one line; a ValueError has what is wrong with it. With `holes` NaN is read, as null."""
     try:
         value = _decoder(holes).decode(text)
         if HALF.search(text):
@@ -133,7 +133,7 @@ def _decoder(holes: bool) -> json.JSONDecoder:
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Python would take the last of two values; which was meant, nobody knows."""
+    """Python would take the last of two values; which was meant is unknown."""
     value = dict(pairs)
     if len(value) < len(pairs):
         twice = first_twice(name for name, _ in pairs)

@@ -1,4 +1,4 @@
-"""From what somebody calls their data to its rows: a path, a data set's id, or an object that holds rows."""
+"""Rows from what a user gives as data: a path, a data set's id, or an object with rows."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ MOST_WHOLE = 1 << 30  # bytes of a file that is one JSON value
 
 
 def open_records(source: Any, name: str = "", holes: bool = False) -> Records:
-    """The rows of a source, which is called `name` where something is wrong with it. With `holes` a NaN in JSON, which is no
-    number there, is a null: programs that score write such files.
+    """The rows of a source, which is called `name` where something is wrong with it. With `holes` a NaN in JSON, where it
+    is not a number, is a null: programs that score write such files.
 
     `source` is a file (JSON lines, a JSON list or an object of columns, both also in gzip, CSV, TSV, Parquet), the id of a
     data set, a list of dictionaries, a `datasets.Dataset`, a table of pyarrow's or pandas', or anything that gives
@@ -118,7 +118,7 @@ def _whole(text: bytes, name: str, holes: bool) -> Records:
 
 
 def rows_of_columns(columns: Mapping[str, Any], name: str) -> list[dict[str, Any]]:
-    """Rows of an object that has a list for each column; what is no list is said of the whole, and left out.
+    """Rows of an object that has a list for each column; what is not a list describes the whole, and is skipped.
 
     >>> rows_of_columns({"id": [1, 2], "score": [0.5, 0.25], "model": "mine"}, "scores")
     [{'id': 1, 'score': 0.5}, {'id': 2, 'score': 0.25}]

@@ -1,4 +1,4 @@
-"""Rows of a text file, JSON lines or CSV: where each begins is remembered, 16 bytes a row, and what it says is read on demand.
+"""Rows of a text file, JSON lines or CSV: where each begins is remembered, 16 bytes a row, and its content is read on demand.
 
 A file is read where it lies while it is in use; one that is written to meanwhile is refused.
 Leaves out: what is wrong with a line of JSON (`lines.py`).
@@ -27,7 +27,7 @@ from guerdon.data.lines import BLANK, decoded, first_twice, opened, read_line, s
 
 DELIMITERS = ",;\t"
 BLOCK = 1 << 18  # bytes that are read at a time by who goes through all rows
-UNREAD = "surrogateescape"  # bytes that are no text go through the reader of CSV, for their row to be refused by
+UNREAD = "surrogateescape"  # bytes that are not text pass the reader of CSV, so that the refusal names their row
 
 
 class TextRecords(Records):
@@ -60,7 +60,7 @@ class TextRecords(Records):
 
     @abc.abstractmethod
     def understand(self, number: int, text: bytes) -> DataRow:
-        """What the bytes of a row say."""
+        """The value of a row's bytes."""
 
     def __len__(self) -> int:
         return len(self.numbers)
@@ -156,7 +156,7 @@ class Delimited(TextRecords):
             except csv.Error as error:
                 if not self.header:
                     raise UserError(f"cannot read {self.name}: its header is not CSV: {error}") from error
-                fields = [UNREAD]  # it is read again, and told then
+                fields = [UNREAD]  # it is read again, and reported then
             if not any(field.strip() for field in fields):
                 continue
             if self.header:

@@ -1,8 +1,8 @@
 """Traces in files: conversations with tools as episodes, and episodes as conversations, in OpenAI's chat format.
 
 A trace of any agent's becomes an Episode like those that are played here, so that rewards see its turns, calls and results;
-what was played here can be read by whoever reads that format. `made` of a segment is the assistant's message as it stood in the
-file, its view the messages before it: a file that is read and written again says the same.
+what was played here can be read by any reader of that format. `made` of a segment is the assistant's message as it stood in the
+file, its view the messages before it: a file that is read and written again is equal.
 Leaves out: learning from traces (`tasks/trace_turns.py`), what a line must be (`trace_messages.py`).
 """
 
@@ -37,8 +37,12 @@ TRACE = "trace"  # the format of an episode that came from a file
 
 def read_traces(path: Any, format: str | CallFormat = "hermes") -> list[Episode]:
     """The conversations of a file (JSON lines, Parquet, a list of rows), an Episode each: rewards see `turns`, and of the
-    episode `info["called"]`, every call with its result. Turns are written in `format` (`text`), as a model would say them. All
-    lines are looked at first; malformed ones are refused with their numbers.
+    episode `info["called"]`, every call with its result. Turns are written in `format` (`text`), as a model would generate
+    them. All lines are looked at first; malformed ones are refused with their numbers.
+
+    Args:
+        path: a file, or a list of rows.
+        format: how tool calls are written in turns.
 
     >>> import guerdon as gd
     >>> call = {"id": "1", "type": "function", "function": {"name": "add", "arguments": '{"a": 2, "b": 3}'}}
@@ -94,7 +98,7 @@ def _episode(trace: ToolTrace, id: str, number: int, family: str, way: CallForma
 
 
 def _told(trace: ToolTrace) -> dict[str, Any]:
-    """What `info` says of an episode with tools, as far as a trace tells."""
+    """The `info` of an episode with tools, as far as a trace has it."""
     known = [tool["function"]["name"] for tool in trace.tools]
     called: list[dict[str, Any]] = []
     for place, turn in enumerate(trace.turns):
@@ -127,8 +131,14 @@ def _told(trace: ToolTrace) -> dict[str, Any]:
 def write_traces(
     episodes: Iterable[Episode], path: str | Path, *, tools: Sequence[Any] = (), role: str = "policy"
 ) -> int:
-    """Write the conversations of a role, a line each, and return how many. `tools` are told where an episode does not say which
-    there were. What else is known of a task (its `meta`, `answer`) stands beside them. Failed episodes are left out.
+    """Write the conversations of a role, a line each, and return how many. `tools` are given where an episode does not list
+    them. What else is known of a task (its `meta`, `answer`) stands beside them. Failed episodes are left out.
+
+    Args:
+        episodes: the episodes.
+        path: file to write.
+        tools: tools, where an episode does not list them.
+        role: whose conversations.
 
     >>> import tempfile
     >>> import guerdon as gd

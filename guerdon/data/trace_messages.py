@@ -36,7 +36,7 @@ class TraceTurn:
 
 @dataclass(frozen=True)
 class ToolTrace:
-    """A conversation: turn by turn, its tools, and what else the line says."""
+    """A conversation: turn by turn, its tools, and the rest of the line."""
 
     turns: tuple[TraceTurn, ...]
     tools: tuple[Any, ...]
@@ -44,7 +44,7 @@ class ToolTrace:
 
 
 def read_trace(row: Mapping[str, Any]) -> ToolTrace:
-    """The conversation of a line; a BadTrace says what is wrong with it."""
+    """The conversation of a line; a BadTrace has what is wrong with it."""
     given, tools = row.get("messages"), row.get("tools")
     if not isinstance(given, list) or not given:
         raise BadTrace("no messages: a trace is an object with a list of them")
@@ -71,7 +71,7 @@ def read_trace(row: Mapping[str, Any]) -> ToolTrace:
 
 
 def text_of_message(message: Mapping[str, Any]) -> str:
-    """What a message says: its content, which may be parts of text, or nothing beside calls."""
+    """The text of a message: its content, which may be parts of text, or nothing beside calls."""
     content = message.get("content")
     if isinstance(content, list):
         return "".join(str(part.get("text", part.get("refusal", ""))) for part in content)
@@ -79,7 +79,7 @@ def text_of_message(message: Mapping[str, Any]) -> str:
 
 
 def said_in(message: Mapping[str, Any]) -> ToolTurn:
-    """What a message of the assistant's says and calls."""
+    """The text and the calls of an assistant's message."""
     calls = []
     for call in message.get("tool_calls") or ():
         arguments, fault = read_arguments(call["function"]["arguments"])

@@ -1,4 +1,5 @@
-"""Requests of many episodes meet in one queue a model: whoever is ready joins, whoever is answered goes on at once.
+"""Requests of many episodes meet in one queue a model: an episode that is ready joins, one that has its reply continues at
+once.
 
 Replies depend on their own request alone, so how requests meet changes the speed and nothing else.
 What episodes want to have read meets too, in one pass; there, the other requests change how sums are rounded.
@@ -51,7 +52,7 @@ class SamplingQueue:
         self.tickets += 1
 
     def step(self) -> list[tuple[Request, Reply]]:
-        """Work a while; those whose replies are there go on when it is their turn."""
+        """Work a while; those whose replies are there resume when it is their turn."""
         try:
             finished = self.sampler.step()
         except Exception as error:  # noqa: BLE001 - handed to every episode that waits for it, which lets it through
@@ -99,7 +100,7 @@ class ReadingQueue:
 
 
 def fault(error: Exception, message: str) -> Exception:
-    """What the user hears of it: what to do where that is known."""
+    """The message for the user: what to do, where that is known."""
     if isinstance(error, UserError):
         return error
     told: Exception = EngineFault(message)
@@ -168,7 +169,7 @@ class Batcher(abc.ABC):
 
 
 async def let_others_on() -> None:
-    """Turns of the event loop, enough for what was just told to reach the workers and boxes that it is for: they work while
+    """Turns of the event loop, enough for the latest calls to reach their workers and boxes: they work while
     the next tokens are sampled. With one turn a question would wait for ten rounds of sampling."""
     for _ in range(TURNS):
         await asyncio.sleep(0)
@@ -193,7 +194,7 @@ class LoopBatcher(Batcher):
 
 
 class Answer(Generic[T]):
-    """A promise without an event loop. Whoever awaits it stops there, and is taken up again once it is `answered`."""
+    """A promise without an event loop. A coroutine that awaits it stops there, and resumes once it is `answered`."""
 
     __slots__ = ("answered", "error", "result", "waiter")
 

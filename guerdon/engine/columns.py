@@ -1,9 +1,9 @@
 """Environments of one turn, played as columns: no coroutine, seat and segment for each try.
 
 A prompt is encoded once for all tries at it, tokens come as one matrix, texts are spelled together.
-What is played is what the environment's own `play` would have made, to the last bit; whoever it does not fit is played
-there: a try that starts in the middle of another, a seat whose model is no language model of ours, several models in one seat.
-Who listens is told of tries as they end; without listeners no episode is made before somebody looks at one.
+What is played is what the environment's own `play` would have made, to the last bit; what it does not fit is played
+there: a try that starts in the middle of another, a seat whose model is not one of our language models, several models in one
+seat. Listeners receive tries as they end; without listeners episodes are built on first access.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def in_columns(
         asked, requests = _encoded(model, asks, sampling, place)
     except UserError:
         raise
-    except Exception:  # noqa: BLE001 - as an episode that failed, it is told of by the environment's own code
+    except Exception:  # noqa: BLE001 - a failed episode is reported by the environment's own code
         return None
     return Columns(role, place[1], models[name].version, name, model, asked, requests)
 
@@ -78,7 +78,7 @@ class Columns:
         return OneTurn(self.role, self.step, self.version, self.asked, action, logp, length, text, end)
 
     async def play_to(self, listeners: Sequence[Listener]) -> OneTurn:
-        """The same; whoever listens is told of tries that end together while others are sampled, and is waited for."""
+        """The same; listeners receive tries that end together while others are sampled, and are awaited."""
         tries = Tries(self.role, self.step, self.version, self.asked)
         ended: dict[int, Episode] = {}
         hearing: list[asyncio.Future[None]] = []
@@ -110,7 +110,7 @@ class Columns:
 
     @contextmanager
     def _faults(self) -> Iterator[None]:
-        """What breaks is told as the episodes would be that wait for it."""
+        """An error is passed on to the episodes that wait for it."""
         try:
             yield
         except Exception as error:  # noqa: BLE001 - whatever it is

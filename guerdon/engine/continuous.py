@@ -1,10 +1,10 @@
 """Continuous batching: requests join while others are being answered, and a row that ends makes room at once.
 
-One prompt is read once for all its tries; a request that goes on from a row that ended (a next turn) reads only what
+One prompt is read once for all its tries; a request that continues a row that ended (a next turn) reads only what
 is new.
 Every row draws by its own seed.
 Leaves out: the arithmetic (`cpu.py`, `cuda.py`), which requests there are (`batching.py`),
-what was said (`transcripts.py`), what tokens mean (`models/text.py`).
+the generated tokens (`transcripts.py`), what tokens mean (`models/text.py`).
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from guerdon.models.text import TokenRequest
 class Continuous:
     """Samples from a language model. `add` takes a request at any time; `step` gives what was finished by it.
 
-    The first places are of rows that are sampled now, those behind them of rows that ended: a next turn may go on there.
+    The first places are of rows that are sampled now, those behind them of rows that ended: a next turn may continue there.
     """
 
     def __init__(self, model: lm, rows: int = 1 << 20) -> None:
@@ -54,8 +54,8 @@ class Continuous:
         return [(row.ticket, reply) for row, reply in zip(done, replies, strict=True)]
 
     def enter(self, requests: Sequence[TokenRequest]) -> list[TranscriptRow]:
-        """Requests after which none goes on, one row each: nothing of a row is kept for a next turn, and each keeps its line
-        until the end, so that `transcripts` has what all have said. To be followed by `go_on` while this is busy."""
+        """Requests that none continues, one row each: nothing of a row is kept for a next turn, and each keeps its line
+        until the end, so that `transcripts` has what all generated. To be followed by `go_on` while this is busy."""
         rows = [self.transcripts.open(ticket, request) for ticket, request in enumerate(requests)]
         self.waiting.extend(rows)
         self.keeps = False
@@ -82,8 +82,8 @@ class Continuous:
     # --- rows come and go -----------------------------------------------------------------------------------------
 
     def _admit(self) -> list[TranscriptRow]:
-        """Take waiting rows in as long as there is room, and give each its place. Where not all can come, those that go on from
-        a row that ended come first: what was read is kept for them, and not for long."""
+        """Take waiting rows in as long as there is room, and give each its place. Where not all can come, those that continue
+        a row that ended come first: its cache is kept for them, but not for long."""
         if not self.waiting:
             return []
         entering, longest = self._entering()
@@ -116,7 +116,7 @@ class Continuous:
         return entering, longest
 
     def _seat(self, row: TranscriptRow) -> None:
-        """Make the first place behind the live rows free for a row, with the past it goes on from if that is there."""
+        """Make the first place behind the live rows free for a row, with the cache it continues from if that is there."""
         place = len(self.live)
         at = self._past_of(row.request)
         if at is not None:
@@ -133,7 +133,7 @@ class Continuous:
         self.live.append(row)
 
     def _past_of(self, request: TokenRequest) -> int | None:
-        """Which of the rows that ended a request goes on from."""
+        """Which of the rows that ended a request continues."""
         if not request.goes_on:
             return None
         return next((i for i, other in enumerate(self.ended) if other.goes_on_in(request)), None)

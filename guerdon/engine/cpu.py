@@ -146,7 +146,7 @@ class RowCache:
             each[[a, b]] = each[[b, a]]
 
     def settle(self, row: int) -> None:
-        """Have all of a row's keys and values in its own place: a next turn depends on what was said, not on who shared it."""
+        """Have all of a row's keys and values in its own place: a next turn depends on its tokens, not on other rows."""
         T, own = int(self.shared[row]), int(self.length[row] - self.shared[row])
         if T:
             for kept, trunk in ((self.keys, self.trunk.keys), (self.values, self.trunk.values)):
@@ -313,7 +313,7 @@ class Reading:
         column = expand(torch.arange(len(where)), torch.zeros_like(count), count)
         self.row = torch.repeat_interleave(row, count)  # where in the cache ...
         self.column = torch.repeat_interleave(past, count) + column
-        self.source = torch.repeat_interleave(start, count) + column  # ... stands which of the tokens read
+        self.source = torch.repeat_interleave(start, count) + column  # ... stands which of the tokens processed
 
     def rotations(self, net: Rotating) -> Mapping[Rope, Rotation]:
         return self.runs.rotations(net)

@@ -48,12 +48,12 @@ class CudaDecoding:
         self.pages = Pages(PAGE)
         self.keys = torch.zeros(c.layers, 0, c.kv_heads, c.head_dim, dtype=net.dtype, device=net.device)
         self.values = self.keys.clone()
-        self.length = np.zeros(0, np.int64)  # [B] tokens read
+        self.length = np.zeros(0, np.int64)  # [B] processed tokens
         self.asked: list[_Asked] = []  # [B]
-        self.moved = True  # rows came, went or changed places since the device was told where they stand
+        self.moved = True  # rows came, went or changed places since their positions were copied to the device
         with torch.no_grad():
             self.weights = self._weights()
-        # of the rows as the device was told of them
+        # of the rows, as copied to the device
         self.live, self.stop, self.cut, self.longest = 0, np.zeros(0, np.int64), False, 0
         self.state = _State(0, 0, self.device)
         self.angles = self.net.rotations(torch.arange(0, device=self.device))  # of every position there is room for
@@ -66,7 +66,7 @@ class CudaDecoding:
             return self.net.layer_weights()
 
     def clear(self) -> None:
-        """Forget all rows. Weights that are made anew each time (adapters) are put where the graphs expect them."""
+        """Forget all rows. Weights that are recomputed each time (adapters) are copied to where the graphs expect them."""
         self.pages.clear()
         self.moved = True
         fresh = self._weights()
@@ -91,8 +91,8 @@ class CudaDecoding:
         return max(1, min(ROWS, self.most_pages // (self.pages.needed(longest) + 1)))
 
     def reserve(self, live: int, ended: int, entering: int, longest: int) -> int:
-        """Memory grows to what is asked, never shrinks; graphs know its address and are made anew."""
-        self.pages.trim(self.length.tolist())  # rows that go on are given the rest again
+        """Memory grows to what is asked, never shrinks; graphs contain its address and are captured again."""
+        self.pages.trim(self.length.tolist())  # rows that continue are given the rest again
         self.moved = True
         needed = (live + entering) * (self.pages.needed(longest) + 1)  # one more for a row that makes way for another
         stay = sum(total <= self.most_pages - needed for total in accumulate(self.pages.sizes(live, ended)))
@@ -206,8 +206,8 @@ class CudaDecoding:
         return sampled
 
     def _tell(self, token: npt.NDArray[np.int64]) -> None:
-        """Tell the device where every row stands, and give each all the pages it may need: until a row comes or goes, the
-        device knows by itself how it goes on."""
+        """Copy the position of every row to the device, and give each all the pages it may need: until a row comes or goes,
+        the device continues without the host."""
         self.live = len(token)
         stop, seed, temperature, cuts = zip(*self.asked[: self.live], strict=True)
         self.stop, self.cut = np.array(stop), any(cuts)
@@ -263,7 +263,7 @@ class _State:
         self.logps = torch.zeros(ROUND, rows, dtype=torch.float32, device=device)
 
     def load(self, numbers: npt.NDArray[np.int64], pages: Sequence[list[int]], temperature: Sequence[float]) -> None:
-        """Tell the device where every live row stands: [4, live] its token, position, stop and seed."""
+        """Copy the state of every live row to the device: [4, live] its token, position, stop and seed."""
         live = len(pages)
         owned = np.fromiter(map(len, pages), np.int64, live)
         table = np.zeros((live, self.width), np.int32)

@@ -21,8 +21,8 @@ PREFILL_TOKENS = 8192  # of one forward pass over prompts
 
 @dataclass(frozen=True)
 class Prompt:
-    """Tokens to be read: after the first `past` tokens of row `after`, for all of `rows`; the first of a conversation, or such
-    as go on with one."""
+    """Tokens to be read: after the first `past` tokens of row `after`, for all of `rows`; the first of a conversation, or a
+    continuation."""
 
     tokens: Sequence[int]
     rows: Sequence[int]
@@ -61,7 +61,7 @@ class Decoding(Protocol):
         """Sample the first token of rows from `first` on, whose prompts were read."""
 
     def advance(self, token: npt.NDArray[np.int64], requests: Sequence[TokenRequest]) -> Sampled:
-        """Tell the first rows their latest tokens and sample on, one token or several."""
+        """Give the first rows their latest tokens and sample one or several more."""
 
 
 def batches(prompts: Sequence[Prompt]) -> Iterator[list[Prompt]]:

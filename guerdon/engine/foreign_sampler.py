@@ -2,7 +2,7 @@
 
 Rows that end are dropped.
 Waiting requests join when they are at least as many as the rows that are left;
-all are then read anew, so that no request is read more than about twice.
+all are then read again, so that no request is read more than about twice.
 What an architecture can do is tried once on a few tokens: one that cannot pad in front is sampled row by row,
 one whose memory changes the numbers reads everything again for each token.
 Leaves out: what tokens mean (`models/text.py`), models of our own (`continuous.py`).

@@ -12,7 +12,7 @@ _processes = 1
 
 
 def share_gpu(processes: int) -> None:
-    """Say how many processes like this one sample on the GPU at a time."""
+    """Set how many processes like this one sample on the GPU at a time."""
     global _processes
     _processes = processes
 

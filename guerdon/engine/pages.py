@@ -1,8 +1,8 @@
 """Who owns which page of the cache on a GPU.
 
 Rows that begin alike share the pages of their beginning.
-A page is shared only when it is full: the last, part-filled page of a beginning is copied for everyone who goes on
-from it.
+A page is shared only when it is full: the last, part-filled page of a beginning is copied for every row that continues
+it.
 Leaves out: what the pages hold (`cuda.py`).
 """
 

@@ -49,7 +49,7 @@ class Player:
         self.models, self.seats, self.env, self.sampling = models, seats, env, sampling
         self.seed, self.steps, self.step = seed, steps, 0
         self.noise = seed if noise is None else noise  # what tokens are drawn by; problems and all else, by the seed
-        self.ended = ended  # who is told of every episode as soon as it has ended
+        self.ended = ended  # called with every episode as soon as it has ended
         self.warned: dict[str, bool] = {}  # message: whether it was passed on
         self.begin(0)
 
@@ -125,7 +125,7 @@ class Player:
         return episodes
 
     def _placed(self, ask: Ask, seats: Mapping[str, str] | None) -> Ask:
-        """An ask as it is played: who sits elsewhere than in the run's seats is on record, for whoever learns from it."""
+        """An ask as it is played: models that are not in the run's seats are recorded, for learners."""
         own = ask.seated(seats) if seats else ask.seats
         for role, name in (own or {}).items():
             if name not in self.models:
@@ -172,7 +172,7 @@ async def _one(env: Env, ask: Ask, table: EpisodeSeats, ended: Sequence[Listener
 
 
 def _is_cancelled() -> bool:
-    """Whether the task that is running was told to stop, where one is."""
+    """Whether the running task, if any, was cancelled."""
     try:
         task = asyncio.current_task()
     except RuntimeError:
@@ -221,8 +221,8 @@ def _run(main: Coroutine[Any, Any, T]) -> T:
 
 
 def _loop(main: Coroutine[Any, Any, T]) -> T:
-    """An event loop for this alone. `asyncio.run` would do, but for the time it takes over signals: it ends up printing all
-    the episodes into an error message that nobody sees."""
+    """An event loop for this alone. `asyncio.run` would do, but for the time it takes over signals: it prints all the episodes
+    into an error message that is never shown."""
     loop = asyncio.new_event_loop()
     playing = loop.create_task(main)
     try:

@@ -1,6 +1,6 @@
 """The seats of one episode, one for each role, and its segments as they come.
 
-A seat remembers what its role said before and derives the seed of every call from its place in the run.
+A seat remembers its role's earlier turns and derives the seed of every call from its place in the run.
 It answers the first calls of a restarted episode from the record.
 Leaves out: batching (`engine/batching.py`).
 """
@@ -48,7 +48,7 @@ class EpisodeSeat:
         """Show `view` (what is new since this role last acted) and wait for its actions.
 
         `after` branches off an earlier segment by its number; `fresh` starts without memory. With `go_on` the turn of that
-        segment goes on: nothing closes it and no new one is opened, and `view` stands in it as plain text (a tool's output;
+        segment continues: it is not closed and no new one is opened, and `view` stands in it as plain text (a tool's output;
         or "", after a stop string or a limit).
         """
         table = self.table
@@ -74,10 +74,10 @@ class EpisodeSeat:
     ) -> list[tuple[int, Segment]]:
         """One way on from each of several places (numbers of segments; None: from the start), all sampled together: the new
         segments with their numbers, in the order of the places. A place may come several times, and each may be sampled in
-        its own way. A way that said a stop string has it in its text, for it is the middle of what is said when the way goes
-        on. Otherwise as `act`.
+        its own way. A way that generated a stop string has it in its text, for the text continues after
+        it. Otherwise as `act`.
 
-        An episode that branches cannot be started again in its middle: the record does not say which way is meant.
+        An episode that branches cannot be started again in its middle: the record does not show which way is meant.
         """
         table = self.table
         if table.ask.prefix is not None:
@@ -117,11 +117,11 @@ class EpisodeSeat:
         text: str | np.ndarray | None = None,
         after: int | None = None,
     ) -> dict[str, Tensor]:
-        """What a model says about this role's path so far, or about `text` said after it: `await seat.read("final")`.
+        """A model's readings of this role's path so far, or of `text` after it: `await seat.read("final")`.
 
         `logp`, `entropy`, `value`, `after` and `hidden` are of the text's steps, `final` is a number at the end of it all. By
-        default it is the role's own model; `"critic.final"` asks another of the run. `view` is shown first; without, the
-        text goes on where the role stopped. Nothing is recorded and nothing learned.
+        default it is the role's own model; `"critic.final"` asks another of the run. `view` is shown first; without it,
+        the text continues where the role stopped. Nothing is recorded and nothing learned.
         """
         item = (self.table.path(self.role, self._parent(after, fresh=False)), view, text)
         return (await self._read([item], want))[0]
@@ -129,8 +129,8 @@ class EpisodeSeat:
     async def read_each(
         self, want: str | Sequence[str], places: Sequence[int], *, said: bool = False
     ) -> list[dict[str, Tensor]]:
-        """What a model says at each of several places (numbers of segments), read together; `want` as in `read`. With `said`
-        of the steps that were said there, which a model of other tokens cannot read."""
+        """A model's readings at each of several places (numbers of segments), in one pass; `want` as in `read`. With `said`
+        those of the generated steps there, which a model of other tokens cannot read."""
         if not said:
             return await self._read([(self.table.path(self.role, place), None, None) for place in places], want)
         segments = [self.table.segments[place] for place in places]
@@ -141,7 +141,7 @@ class EpisodeSeat:
         return await self._read(items, want)
 
     async def read_texts(self, want: str | Sequence[str], view: Any, texts: Sequence[str]) -> list[dict[str, Tensor]]:
-        """What a model says about each of several texts, said from the start after `view`; `want` as in `read`."""
+        """A model's readings of each of several texts, from the start after `view`; `want` as in `read`."""
         return await self._read([((), view, text) for text in texts], want)
 
     async def _read(self, items: Sequence[Item], want: str | Sequence[str]) -> list[dict[str, Tensor]]:
@@ -167,7 +167,7 @@ class EpisodeSeat:
     recite = OldName("teacher_force")
 
     def _check_open(self, parent: int) -> None:
-        """Refuse to go on with a turn that is over, or that never was."""
+        """Refuse to continue a turn that is over, or that never was."""
         path = self.table.path(self.role, parent)
         if not path:
             raise UserError(f"{self.role!r} cannot continue: it has not acted; remove go_on=True")
@@ -262,7 +262,7 @@ class EpisodeSeats(Mapping[str, EpisodeSeat]):
         return self._seeds.derive(self.calls - 1)
 
     def recorded(self, role: str) -> tuple[Segment | None, np.ndarray]:
-        """For a restart: the next segment of the record, or the part of it that is given before sampling goes on."""
+        """For a restart: the next segment of the record, or the part of it that is given before sampling resumes."""
         at = len(self.segments)
         prefix = self.ask.prefix
         if prefix is None or at >= len(self._record):
@@ -292,7 +292,7 @@ class EpisodeSeats(Mapping[str, EpisodeSeat]):
 
     def cut(self, **seen: Any) -> None:
         """A limit ended the episode: `seats.cut(policy=observation)`. Each role's track ends CUT with what it would have been
-        shown next, a segment without actions, so that a critic can say what was still to come. Of a view that does not fit
+        shown next, a segment without actions, so that a critic can estimate what was still to come. Of a view that does not fit
         the model's context, as much as does: a track that nothing can read could not be learned from."""
         for role, view in seen.items():
             seat, parent = self[role], self.last(role)

@@ -45,14 +45,14 @@ class Transcripts:
         return TranscriptRow(ticket, request, self, line)
 
     def close(self, row: TranscriptRow) -> tuple[Ints, Floats]:
-        """What a row has said in the end."""
+        """The final tokens of a row."""
         self.free.append(row.line)
         self.stopping -= row.request.stops_after is not None
         count = self.count[row.line]
         return self.token[row.line, :count].copy(), self.logp[row.line, :count].copy()
 
     def said(self, rows: Sequence[TranscriptRow]) -> tuple[Ints, Floats, Ints]:
-        """What rows have said so far, tokens and log-probs one row after the other, and [B] how many each."""
+        """What rows have generated so far, tokens and log-probs one row after the other, and [B] how many each."""
         lines = _lines(rows)
         count = self.count[lines]
         place, at = np.nonzero(np.arange(self.token.shape[1]) < count[:, None])
@@ -99,7 +99,7 @@ class TranscriptRow:
 
     @property
     def tokens(self) -> list[int]:
-        """What it has said so far."""
+        """Its generated tokens so far."""
         tokens: list[int] = self.transcripts.token[self.line, : self.transcripts.count[self.line]].tolist()
         return tokens
 
@@ -115,7 +115,7 @@ class TranscriptRow:
 
 @dataclass(eq=False)
 class EndedRow:
-    """The tokens that a row had read when it ended. A next turn goes on from there."""
+    """The tokens that a row had read when it ended. A next turn continues from there."""
 
     prompt: tuple[int, ...]
     said: Ints

@@ -13,6 +13,10 @@ class side_by_side:
     """Each of the solutions an ask brings (`note["say"]`) is recited from the start, as a track of its own; then the role
     tries `tries` times itself.
 
+    Args:
+        tries: sampled tries beside the given solutions.
+        role: the role that acts.
+
     >>> import guerdon as gd
     >>> gd.envs.side_by_side(tries=2).roles
     ('policy',)

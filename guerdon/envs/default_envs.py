@@ -19,6 +19,9 @@ from guerdon.envs.world_turns import Shows
 def default_env(source: Any) -> Env | None:
     """The default environment of a source's problems; None if a single answer is enough.
 
+    Args:
+        source: the source.
+
     >>> import guerdon as gd
     >>> gd.envs.default_env(gd.tasks.load("chain:2")) is None
     True
@@ -36,6 +39,9 @@ def default_env(source: Any) -> Env | None:
 @part
 class by_kind:
     """Problems of several kinds, each in its own environment; the roles are those of all of them.
+
+    Args:
+        envs: environment of each kind.
 
     >>> import guerdon as gd
     >>> gd.envs.by_kind({"chain:2": gd.envs.single_turn(), "chain:3": gd.envs.dataset_env()}).roles
@@ -76,6 +82,9 @@ class by_kind:
 class demonstrated:
     """An environment played by an oracle policy, whose turns are teacher-forced: demonstrations to train on (`sft`), and a
     check that the goal can be reached.
+
+    Args:
+        env: the environment.
 
     >>> import guerdon as gd
     >>> gd.envs.demonstrated(gd.envs.by_kind({})).roles

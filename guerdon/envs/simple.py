@@ -12,6 +12,9 @@ from guerdon.core.task import Ask
 class single_turn:
     """One prompt, one sampled answer.
 
+    Args:
+        role: the role that acts.
+
     >>> import guerdon as gd
     >>> gd.envs.single_turn().roles, gd.envs.single_turn("critic").roles
     (('policy',), ('critic',))
@@ -32,6 +35,9 @@ class single_turn:
 @part(was="recital")
 class dataset_env:
     """A data set as an environment: the role is shown the prompt and teacher-forced on the task's answer; nothing is sampled.
+
+    Args:
+        role: the role that is teacher-forced.
 
     >>> import guerdon as gd
     >>> gd.envs.dataset_env().roles

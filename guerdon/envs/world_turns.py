@@ -1,11 +1,11 @@
 """Worlds in turns: the player says something, the world answers, until it is over. What most environments of several turns are.
 
-A world is one episode's own state. Its limits lie here, in one place, and each is told from the others:
+A world is one episode's own state. Its limits are here, in one place, and reported separately:
 a turn that ran out of tokens, the most turns, a context without room for the next view and the time of an episode end it CUT,
 `info["cut"]` says which; a world that raises ends it FAILED (the player does that, with the error). What came of it stands in
 `info`: `goal`, 0 to 1, is what its task is checked by (`PlayedOut`).
 
-Leaves out: environments that are no dialogue of one role with a world (`play` is straight-line code over seats: write it).
+Leaves out: environments other than a dialogue of one role with a world (`play` is straight-line code over seats: write it).
 """
 
 from __future__ import annotations
@@ -27,6 +27,11 @@ Cut = Literal["tokens", "turns", "context", "time"]
 @dataclass(frozen=True)
 class Observed:
     """What a world answers: what the player sees next, what it is paid for the turn just taken, and whether that was the last.
+
+    Args:
+        view: what the player sees next.
+        pay: reward of the turn.
+        over: the episode has ended.
 
     >>> import guerdon as gd
     >>> gd.envs.Observed("You are in a kitchen.", pay=0.5).over
@@ -169,7 +174,7 @@ class PlayedOut:
         return self if hasattr(self, "play") else None
 
     def check(self, task: Task, completion: str) -> float | None:
-        """A text alone does not tell."""
+        """A text alone does not show it."""
         return None
 
     def check_track(self, task: Task, track: Mapping[str, Any]) -> float | None:

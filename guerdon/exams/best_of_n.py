@@ -1,8 +1,8 @@
-"""Best of N: what a reward is worth to somebody who samples N answers and keeps the one it likes best.
+"""Best of N: the value of a reward for selecting one of N sampled answers.
 
 A metric and not an environment: to choose inside an episode an environment would have to have rewards and the models
 they read, which it is not given; and all it would hand on is the chosen try,
-while pass@1 and pass@N of the very same tries (`accuracy` in the same exam) are what the choice must be held against.
+while pass@1 and pass@N of the very same tries (`accuracy` in the same exam) are what the choice must be compared with.
 Leaves out: search that branches.
 """
 
@@ -20,7 +20,7 @@ from guerdon.exams.tries import checked, powers, rights, with_interval
 from guerdon.rewards.formula.reward import as_reward
 from guerdon.rewards.stage.score_stages import score
 
-Try = tuple[float, bool]  # what the reward says (NaN where it has no value), and whether it is right
+Try = tuple[float, bool]  # the reward (NaN where it has no value), and whether the try is right
 
 
 @part
@@ -33,6 +33,10 @@ class best_of:
     never chosen over one that has one; where none has one, one is as good as another, and the share of problems without any
     score is `best_of_unscored`. Tries that cannot be checked are left out. `name` is what the numbers are called, where an
     exam has several.
+
+    Args:
+        reward: what selects the try.
+        name: name of the numbers.
 
     >>> import guerdon as gd
     >>> from guerdon.exams.example_sitting import example_sitting

@@ -26,8 +26,19 @@ class Exam:
     """The held-out problems of `source` (or whatever its `exam_asks(tasks, tries, play)` asks), and the `metrics` of how
     `role` does at them (none: accuracy and length).
 
-    `env`, `seats` and `sampling` are the recipe's own where they are None. `tasks` problems are asked `tries` times each (0: as
-    many as the run's options say). The numbers of an exam with a `name` stand as `NAME/metric` beside those of the others.
+    `env`, `seats` and `sampling` are the recipe's own where they are None. `tasks` problems are asked `tries` times each (0:
+    those of the run's options). The numbers of an exam with a `name` stand as `NAME/metric` beside those of the others.
+
+    Args:
+        source: where the problems come from.
+        metrics: what is measured; accuracy and length without any.
+        env: environment; the recipe's where it is None.
+        seats: model of each role; the recipe's where it is None.
+        sampling: how models sample; the recipe's where it is None.
+        role: the role that is measured.
+        name: prefix of the numbers, `NAME/metric`.
+        tasks: number of problems; 0 takes that of the run's options.
+        tries: tries at each problem; 0 takes that of the run's options.
 
     >>> import guerdon as gd
     >>> gd.Exam(gd.tasks.load("countdown:4"), metrics=[gd.exams.accuracy(), gd.exams.coverage()]).name
@@ -54,7 +65,7 @@ class Exam:
 
     @property
     def truth(self) -> Any:
-        """Who can tell right from wrong: the source, or the task that it asks about; None where nobody can."""
+        """What knows right from wrong: the source, or the task that it asks about; None where neither does."""
         return next((s for s in (self.source, getattr(self.source, "task", None)) if hasattr(s, "check")), None)
 
     def asks(self, tasks: int, tries: int, play: Play, drawn: int | None = None) -> list[Ask]:
@@ -67,7 +78,7 @@ class Exam:
         return [Ask(self._held_out(i), tries) for i in range(tasks if size is None else min(tasks, size))]
 
     def _held_out(self, index: int) -> Task:
-        """A problem, made once for all the times that the exam is sat."""
+        """A problem, made once for all runs of the exam."""
         if self.made is None or self.made[0] is not self.source:
             self.made = self.source, {}
         problems = self.made[1]
@@ -76,8 +87,8 @@ class Exam:
         return problems[index]
 
     def check(self, models: Mapping[str, Model], seats: Mapping[str, str], env: Any, others: Sequence[Exam]) -> None:
-        """Refuse an exam that could not be sat with these models, in these seats and environment where it has none, or not be
-        told from the others."""
+        """Refuse an exam that could not run with these models, in these seats and environment where it has none, or has
+        another's name."""
         if self.name in [other.name for other in others]:
             raise UserError(f"two exams are called {self.name!r}: give each a name of its own, Exam(..., name=...)")
         mine, who = self.seats or seats, f"of exam {self.name!r}" if self.name else "of the exam"
@@ -102,6 +113,13 @@ class Sitting:
     """One evaluation with an exam: a metric is called with it and returns JSON numbers by name. `tries` is the number of tries
     per problem. The columns that the metric `needs` are in the batch: readings of models (`rm.final`), and `correct`. With
     `evenly` kinds of problems have equal weight, however many problems there are of each.
+
+    Args:
+        exam: the exam.
+        batch: the tries, with the columns that metrics need.
+        play: access to models, the seed and the task.
+        tries: tries at each problem.
+        evenly: kinds of problems have equal weight.
 
     >>> import guerdon as gd
     >>> def all_right(sitting):

@@ -21,7 +21,7 @@ from guerdon.rewards.stage.score_stages import verified
 
 
 class FixedAnswer:
-    """Problems that all have the same answer, said in the last line."""
+    """Problems that all have the same answer, in the last line."""
 
     name = "same"
 

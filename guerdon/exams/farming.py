@@ -27,7 +27,7 @@ Lines = list[str]
 
 
 class ToldTry(NamedTuple):
-    """A try told again: how many lines and tokens it has now, what it is paid in all and at its weakest step."""
+    """A padded try: its lines and tokens now, its total reward and that of its weakest step."""
 
     episode: Episode
     lines: int
@@ -38,21 +38,28 @@ class ToldTry(NamedTuple):
 
 @part
 class farmed:
-    r"""What a policy would gain in `reward` by saying more without doing more. Every try is told again in three ways, each
-    a text that a policy could say: its last full step `times` more times before the answer (`repeat`), every step twice
+    r"""What a policy would gain in `reward` by longer texts without more work. Every try is padded in three ways, each a
+    text that a policy could generate: its last full step `times` more times before the answer (`repeat`), every step twice
     (`twice`), and `times` lines of `filler`, which do nothing, before the answer (`empty`).
 
     With $R$ what a try is paid, the sum of its steps after whatever shaping `reward` has: `farm_repeat`, `farm_twice` and
     `farm_empty` are the means of $R' - R$ over tries; `farm_gain` is the largest of the three, `farm_step` the same for
     each step that was added, `farm_tokens` how many tokens it adds, and `farm_most` the largest gain of any try.
     `farm_score` is the largest mean gain in the weakest step's score, which is what one who ranks whole answers looks at. A
-    reward that nobody can farm so has none above 0 (repeating right but unnecessary steps is what policies trained on
+    reward that cannot be farmed so has none above 0 (repeating right but unnecessary steps is what policies trained on
     process rewards were seen to do: Gao et al. 2024, arXiv:2410.15115).
 
-    The try itself is told again too, in the same tokens, so that models read both alike. Left out are tries of a single line,
-    those that were cut short or failed, and those for which the reward has no value in all of the ways; `farm_tries` says how
-    many are left. *Biased:* downwards, for there are other ways to farm; and a text longer than `max_tokens` can be told but
-    not said. What a reward compares within a group is compared among texts told in the same way, and gains nothing here.
+    The try itself is scored again too, in the same tokens, so that models process both alike. Left out are tries of a single
+    line, those that were cut short or failed, and those for which the reward has no value in all of the ways; `farm_tries`
+    is their number. *Biased:* downwards, for there are other ways to farm; and a text longer than `max_tokens` can be
+    built but not generated. What a reward compares within a group is compared among texts padded in the same way, and gains
+    nothing here.
+
+    Args:
+        reward: the reward.
+        times: how often a step, or the filler, is added.
+        filler: line without content.
+        name: prefix of the numbers.
 
     >>> import guerdon as gd
     >>> from guerdon.exams.example_sitting import example_sitting
@@ -96,7 +103,7 @@ class farmed:
 
     @property
     def ways(self) -> dict[str, Callable[[Lines], Lines]]:
-        """How a try is told again, by name; each is given its lines, of which the last is the answer."""
+        """Ways to pad a try, by name; each is given its lines, of which the last is the answer."""
         return {
             "repeat": lambda lines: [*lines[:-1], *[lines[-2]] * self.times, lines[-1]],
             "twice": lambda lines: [*(line for line in lines[:-1] for _ in range(2)), lines[-1]],
@@ -104,7 +111,7 @@ class farmed:
         }
 
     def _paid(self, told: Sequence[ToldTry], sitting: Sitting) -> list[ToldTry]:
-        """Tries told in one way, with what the reward gives to each."""
+        """Tries padded in one way, with the reward of each."""
         if not told:
             return []
         batch = pack([each.episode for each in told])  # a track each
@@ -116,7 +123,7 @@ class farmed:
 
 def told_again(sitting: Sitting, ways: Sequence[Callable[[Lines], Lines]]) -> list[list[ToldTry]]:
     """For each way the tries of an exam with other lines in their last turn, in the tokens of who played. A try that is of a
-    single line, was cut short, went on after a pause or is too long in one of the ways is in none."""
+    single line, was cut short, continued after a pause or is too long in one of the ways is in none."""
     batch, play = sitting.batch, sitting.play
     samples = Samples.of_batch(batch, play, sitting.exam.role)
     assert samples.track is not None

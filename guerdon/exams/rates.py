@@ -30,7 +30,7 @@ class accuracy:
     number of problems). A problem that comes twice counts once, with all its tries. Tries that could not be checked are in
     no rate: their share is `missing`, and `tasks` are the problems that have others. With several kinds of problems `kinds`
     has the pass@1 of each. Where an exam's problems were drawn by kind, kinds weigh the same, and with one try at each
-    `outcomes` says which were solved, `sizes` how many there are of each kind. Unbiased.
+    `outcomes` gives which were solved, `sizes` how many there are of each kind. Unbiased.
 
     >>> import guerdon as gd
     >>> from guerdon.exams.example_sitting import example_sitting
@@ -110,6 +110,12 @@ class majority_vote(_Votes):
     answer is, is as in the reward `majority`: what follows the last place of the first of `marks` that occurs, else the
     whole text or its last number.
 
+    Args:
+        k: tries of a vote; 0 takes all of an ask.
+        answer: what is compared: the last number, or the text.
+        marks: the answer follows the last place of the first that occurs.
+        fallback: without a mark take the last number, or the whole text.
+
     >>> import guerdon as gd
     >>> from guerdon.exams.example_sitting import example_sitting
     >>> numbers = gd.exams.majority_vote()(example_sitting([["= 4", "= 4", "= 5"], ["= 4", "= 5", "= 6"]], answer="4"))
@@ -152,6 +158,11 @@ class coverage(_Votes):
     `distinct_answers`, how many different answers a problem's tries gave on average, read as `majority_vote` reads them.
 
     No formula. Grows with the number of tries: compare exams with as many.
+
+    Args:
+        answer: what is compared: the last number, or the text.
+        marks: the answer follows the last place of the first that occurs.
+        fallback: without a mark take the last number, or the whole text.
 
     >>> import guerdon as gd
     >>> from guerdon.exams.example_sitting import example_sitting

@@ -27,6 +27,10 @@ class mean_reward:
     $\pm 1.96\,s/\sqrt m$. Tries that it gives no value to (failed, timed out, not applicable) are in no mean: their share is
     `reward_missing`. `name` is what the numbers are called, where an exam has several.
 
+    Args:
+        reward: the reward.
+        name: name of the numbers.
+
     >>> import guerdon as gd
     >>> from guerdon.exams.example_sitting import example_sitting
     >>> size = gd.reward(lambda completion: float(len(completion)), isolate=False)

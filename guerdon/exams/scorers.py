@@ -1,4 +1,4 @@
-"""How good scorers are: reward models on pairs, process reward models on lines, anybody's confidence, implicit preferences.
+"""How good scorers are: reward models on pairs, process reward models on lines, any confidence, implicit preferences.
 
 Leaves out: the value of a scorer to a policy (`best_of_n.py`).
 """
@@ -26,12 +26,15 @@ from guerdon.tasks.recited_rows import RecitedRows
 
 @part
 class pair_accuracy:
-    r"""Every right try against every wrong one of the same problem, by what the value head of `model` says after each.
+    r"""Every right try against every wrong one of the same problem, by the value head of `model` after each.
 
     With $p=\sigma(r^+-r^-)$: `pair_accuracy`, the share with $p>\frac12$ (a tie counts half); `pair_brier`, the mean of
     $(1-p)^2$; `pair_ece`, the expected calibration error of the verdict, which is as sure as $\max(p, 1-p)$. Problems
-    with tries of one kind only make no pair; `pairs_examined` says how many there were. Pairs of one problem are not
+    with tries of one kind only make no pair; `pairs_examined` is their number. Pairs of one problem are not
     independent.
+
+    Args:
+        model: name of a model of the run with a value head.
 
     >>> import guerdon as gd
     >>> from guerdon.exams.example_sitting import example_sitting
@@ -70,13 +73,16 @@ class pair_accuracy:
 @part(aliases=("labelled_first_error",))
 class first_error(FieldColumns):
     r"""Lines of solutions against the task's step checker, or steps against a file's labels (`gd.tasks.labelled_steps`), with
-    $p=\sigma(v)$ of what the value head of `model` says after each one's last token.
+    $p=\sigma(v)$ of the value head of `model` after each one's last token.
 
     Over lines up to the first error: `step_accuracy` at $p\ge\frac12$, `step_ece` and `step_brier`. Over solutions, by the
     protocol of ProcessBench (Zheng et al. 2024, arXiv:2412.06559): `found_share` of the wrong ones (the first line with
     $p<\frac12$ is the first wrong one), `cleared_share` of the right ones, and `first_error_f1`. Solutions that were cut short
-    are in no share, steps labelled neither right nor wrong in no rate. `lines_examined`, of a file `steps_examined`, says how
-    many there were.
+    are in no share, steps labelled neither right nor wrong in no rate. `lines_examined`, of a file `steps_examined`, is their
+    number.
+
+    Args:
+        model: name of a model of the run with a value head.
 
     >>> import guerdon as gd
     >>> gd.exams.first_error("prm").needs
@@ -125,6 +131,10 @@ class calibration:
     `confidence` is a reward, or the name of a column with a number for each try, such as a model's reading `rm.final`; with
     `squash` $p$ is its $\sigma$. Anything outside of 0 to 1 is refused. ECE is biased upwards where bins hold few.
 
+    Args:
+        confidence: a reward, or a column with a number for each try.
+        squash: apply the logistic function first.
+
     >>> import guerdon as gd
     >>> from guerdon.exams.example_sitting import example_sitting
     >>> numbers = gd.exams.calibration("rm.final")(example_sitting([["= 4", "= 5"]], answer="4", rm__final=[0.9, 0.2]))
@@ -170,7 +180,13 @@ class implicit_pairs:
 
     `pair_accuracy` is the share with $r^+>r^-$ (a tie counts half: a policy that has not moved is at a half), `pair_margin`
     the mean of $r^+-r^-$, `pairs_examined` how many there were. With `across` pairs are of any two prompts, for answers that
-    are labelled one by one. It says what the policy has learned to tell apart, and not what it writes.
+    are labelled one by one. It measures what the policy has learned to distinguish, not what it writes.
+
+    Args:
+        model: name of the trained model.
+        reference: name of the reference model.
+        beta: scale of the log-ratio.
+        across: compare answers to different prompts too.
 
     >>> import guerdon as gd
     >>> gd.exams.implicit_pairs(beta=0.5).needs

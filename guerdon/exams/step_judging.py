@@ -32,7 +32,7 @@ F1 = "first_error_f1"
 
 
 class JudgedSolution(NamedTuple):
-    """A try with the truth about its lines and what a reward says of each."""
+    """A try with the truth about its lines and a reward of each."""
 
     problem: int
     scores: list[float]
@@ -50,7 +50,7 @@ class JudgedSolution(NamedTuple):
 
 @part
 class judged_steps:
-    r"""Lines of tries against the task's step checker, by what `reward` says of each line: any reward that comes in lines,
+    r"""Lines of tries against the task's step checker, by `reward` of each line: any reward that comes in lines,
     such as `process_model(aggregate="steps")`, `implicit(per="line")`, `true_lines` or a function that returns a list.
 
     `step_auc` $= P(s^+ > s^-) + \frac12 P(s^+ = s^-)$ over a right line and a first wrong one, of all tries. What needs a
@@ -65,6 +65,10 @@ class judged_steps:
     there is no solution of its kind, among those measured or those the threshold is chosen on, is not given. `name` is put
     before all of them, `NAME_step_auc`, where an exam has several. What is found depends on whose tries they are:
     compare on the same ones.
+
+    Args:
+        reward: a reward of lines.
+        name: prefix of the numbers.
 
     >>> import guerdon as gd
     >>> family = gd.tasks.load("chain:2")
@@ -182,7 +186,7 @@ def rank_statistic(lines: Sequence[tuple[float, float]]) -> dict[str, float]:
 
 def platt(scores: Sequence[float], labels: Sequence[float]) -> tuple[float, float]:
     r"""$a, b$ of $\sigma(as+b)$ by Newton's method on the cross-entropy with Platt's targets, $\frac{n_++1}{n_++2}$ and
-    $\frac{1}{n_-+2}$ (Platt 1999; no paper on arXiv), which are finite where scores tell all lines apart."""
+    $\frac{1}{n_-+2}$ (Platt 1999; no paper on arXiv), which are finite where scores separate all lines."""
     s, y = torch.tensor(scores, dtype=torch.float64), torch.tensor(labels, dtype=torch.float64)
     middle, spread = s.mean(), s.std(correction=0)
     spread = spread if float(spread) > 0 else torch.ones_like(spread)
@@ -207,7 +211,7 @@ class sound:
     problems: a try is sound if its answer is right and every line before it follows. For every power of two up to the
     number of tries, with the ends of 95 % intervals (`sound@1_low`, `sound@1_high`); and `false_positive_share`,
     likewise: of the right answers to a problem those with a wrong line before them, the mean over problems that have any.
-    `right_examined` says how many right answers there were.
+    `right_examined` is the number of right answers.
 
     Yuan et al. (2025, arXiv:2510.07774) call the first Verified Pass@N, and ask people and models whether lines follow;
     here the task's step checker does, which is exact. Tries that could not be checked are in no rate; one that was cut

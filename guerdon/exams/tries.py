@@ -23,7 +23,7 @@ Asked = list[list[int]]  # of one problem: for each time that it was asked the t
 
 def checked(sitting: Sitting) -> list[Asked]:
     """Every problem that has a checked try. One that comes twice counts once, with all its tries: intervals are over different
-    problems. A sitting without any is no result, and the run stops with the first reason there is."""
+    problems. An evaluation without any is not a result, and the run stops with the first reason."""
     batch, column = sitting.batch, sitting.batch.cols[TRUTH]
     by_problem: dict[int, dict[int, list[int]]] = defaultdict(lambda: defaultdict(list))
     problem, ask = batch.task[batch.leaf].tolist(), batch.ask[batch.leaf].tolist()
@@ -44,7 +44,7 @@ def rights(sitting: Sitting) -> list[bool]:
 
 
 def texts(sitting: Sitting) -> list[str]:
-    """[K] what was said last."""
+    """[K] the last texts."""
     batch = sitting.batch
     ends = zip(batch.episode[batch.leaf].tolist(), batch.place[batch.leaf].tolist(), strict=True)
     return [batch.episodes[e].segments[i].text for e, i in ends]
@@ -86,7 +86,7 @@ class TriedProblem:
 
 
 def problem_name(task: Task) -> str:
-    """Of what it says, wherever it comes from.
+    """Of its content, wherever it comes from.
 
     >>> problem_name(Task("7", "2 + 2 =", "4")) == problem_name(Task("8", "2 + 2 =", "4"))
     True

@@ -1,6 +1,6 @@
 """Questions that judges ask, the answers they get, the base class of models that answer them, and their cost.
 
-An answer that is missing says why and is never a verdict. Costs are counts of questions, cache hits, tokens and money, and the
+A missing answer has a reason and is never a verdict. Costs are counts of questions, cache hits, tokens and money, and the
 limit at which a run stops.
 Left out: where answers come from (`endpoints.py`, `local_models.py`), where they are cached (`cache.py`), the wording of
 questions and the parsing of verdicts (`judging.py`), and prices, which an endpoint has as a knob.
@@ -28,6 +28,12 @@ class JudgeQuestion:
     With `choices` the log-probs of these words are wanted: as the first word of the answer, or for one that `thinks`, in
     place of its last. `temperature` replaces the answerer's own; `seed` decides what is sampled.
 
+    Args:
+        choices: words whose log-probs are returned.
+        thinks: they are compared at the end of the answer, not at its first word.
+        temperature: replaces the answerer's own.
+        seed: of sampling.
+
     >>> import guerdon as gd
     >>> question = gd.JudgeQuestion((("user", "Is 2 + 2 = 4? Say yes or no."),), choices=("yes", "no"))
     >>> question.messages[-1][1]
@@ -43,7 +49,16 @@ class JudgeQuestion:
 
 @dataclass(frozen=True)
 class JudgeAnswer:
-    """What came back. With an `error` there is no answer, and `late` says that it was waited for in vain.
+    """What came back. With an `error` there is no answer, and `late` that it was awaited in vain.
+
+    Args:
+        text: the answer.
+        tokens_in: tokens of the question.
+        tokens_out: tokens of the answer.
+        cost: what it cost.
+        cached: it came from the cache.
+        error: why there is no answer.
+        late: the time limit passed without an answer.
 
     >>> import guerdon as gd
     >>> gd.JudgeAnswer("It is right.\\nVerdict: yes", tokens_out=8).text.splitlines()[-1]
@@ -55,7 +70,7 @@ class JudgeAnswer:
     text: str = ""
     choices: Mapping[str, float] = field(
         default_factory=dict
-    )  # word: log-prob; one that is too unlikely to be told is out
+    )  # word: log-prob; without words too unlikely to be returned
     tokens_in: int = 0
     tokens_out: int = 0
     cost: float = 0.0
@@ -86,7 +101,7 @@ class Answerer(abc.ABC):
     """
 
     waits: ClassVar[bool] = True  # asking it takes waiting rather than work of this process
-    outside: ClassVar[bool] = True  # whether it asks somebody else than this process, who may want money for it
+    outside: ClassVar[bool] = True  # whether it asks a service outside of this process, which may cost money
 
     @abc.abstractmethod
     async def answer(self, questions: Sequence[JudgeQuestion], models: Mapping[str, Model]) -> list[JudgeAnswer]:
@@ -97,7 +112,7 @@ class Answerer(abc.ABC):
         return 0.0
 
     def rehearse(self) -> QuestionCount:
-        """Ask nobody from now on: questions are counted, and none has an answer."""
+        """Ask no model from now on: questions are counted, and none has an answer."""
         counted = QuestionCount()
 
         async def count(questions: Sequence[JudgeQuestion], models: Mapping[str, Model]) -> list[JudgeAnswer]:

@@ -1,7 +1,7 @@
 """The cache of judges' answers: an SQLite file that several processes may use at once.
 
 A key is the hash of who is asked (address and model, or the weights), how, and what.
-Secrets are no part of it, and an answer that failed is never kept.
+Secrets are not part of it, and a failed answer is never kept.
 Left out: forgetting. Delete the file.
 """
 
@@ -37,7 +37,7 @@ Keep = Callable[[int, JudgeAnswer], None]
 
 
 def default_place() -> Path:
-    """Where answers are kept unless told otherwise: in the user's cache folder."""
+    """The default place of kept answers: the user's cache folder."""
     root = os.environ.get("XDG_CACHE_HOME")
     return (Path(root) if root else Path.home() / ".cache") / "guerdon" / "judges.sqlite"
 
@@ -90,7 +90,7 @@ class Cache:
 
     @contextlib.contextmanager
     def _file_errors(self) -> Iterator[None]:
-        """What goes wrong with the file, in one line with the mend."""
+        """A fault of the file, in one line with the fix."""
         try:
             yield
         except (sqlite3.OperationalError, OSError) as error:

@@ -54,11 +54,19 @@ class pairwise(Judging):
     Each pair is shown in both orders, and a win counts only where both agree; anything else is a tie. `against` is "all",
     or a number of opponents that each sample draws. With `sure` a comparison is the mean over both orders of the probability
     that it wins, as in `judge`. Equal completions tie unasked. A sample that is alone is *not
-    applicable*; a pair that came to no verdict is left out, and a sample of which no pair is left *failed*.
+    applicable*; a pair without a verdict is dropped, and a sample with no pair left *failed*.
 
     Source: Zheng et al. 2023, arXiv:2306.05685, pairwise comparison with swapped positions.
 
-    A judge that always says the first is better has told nothing:
+    A judge that always prefers the first carries no information:
+
+    Args:
+        by: what judges, as in `judge`.
+        question: what is asked about a pair.
+        against: number of opponents of each sample, or "all".
+        sure: use the probabilities of both words in place of the sampled one.
+        prompt: template in place of the built-in one.
+        name: name in metrics.
 
     >>> import guerdon as gd
     >>> @gd.part
@@ -162,8 +170,14 @@ class listwise(Judging):
     """A sample's rank among its group, from one question about all of them: 1 for the best, 0 for the worst (Borda count).
 
     The question is asked in two orders, as the samples come and shuffled by seed, and the ranks are averaged; equal
-    completions get their mean. A sample that is alone is *not applicable*; where one order came to no ranking, the group
+    completions get their mean. A sample that is alone is *not applicable*; where one order gave no ranking, the group
     *failed*. `sprig` does not rank: use `pairwise`.
+
+    Args:
+        by: what judges, as in `judge`.
+        question: what is asked about the group.
+        prompt: template in place of the built-in one.
+        name: name in metrics.
 
     >>> import guerdon as gd
     >>> @gd.part

@@ -2,7 +2,7 @@
 
 Many questions are asked at once, tried again (`network/retrying.py`), paid for and counted.
 The key is read from the environment for each round of questions and goes into the request alone.
-It is no field, in no cache, event or message, and is struck out of whatever a server says back.
+It is not a field, appears in no cache, event or message, and is removed from what a server sends back.
 Left out: streaming, tools, images.
 """
 
@@ -36,7 +36,7 @@ TRY_AGAIN = {408, 409, 425, 429}  # and all that begin with 5
 ALTERNATIVES = 20  # log-probs of so many tokens are asked for: the most that OpenAI gives
 OVERHEAD = 64  # tokens that a chat template may add to a message
 MILLION = 1e6
-LARGEST_COUNT = 10_000_000  # tokens: no question takes more, whatever a server says
+LARGEST_COUNT = 10_000_000  # tokens: no question takes more, whatever a server reports
 ROUNDING = 1e-3  # by so much a log-prob may be above 0
 
 
@@ -51,6 +51,16 @@ class endpoint(CachedAnswerer):
     `key_env` names the environment variable that holds the key; the key itself is never given here. `prices` are for a
     million tokens in and out. With `max_cost` the run stops before a question that could take what it spent beyond it.
     Answers are kept in `cache`: a file, True for the default place, False for none.
+
+    Args:
+        url: address of the server.
+        model: the model's name there.
+        key_env: environment variable that holds the key.
+        sampling: how it samples.
+        prices: price of a million tokens in, and out.
+        max_cost: the most that may be spent; None for no limit.
+        cache: file of answers; True for the default place, False for none.
+        trying: time limits and retries.
 
     >>> import guerdon as gd
     >>> grader = gd.endpoint("http://127.0.0.1:8000/v1", "qwen3-8b", prices=(0.1, 0.4), max_cost=2.0)
@@ -155,7 +165,7 @@ class endpoint(CachedAnswerer):
         return body
 
     def _read(self, question: JudgeQuestion, answer: str) -> JudgeAnswer | FailedTry:
-        """The answer in what a server said. One that can not be read costs what it says that it does."""
+        """The answer in a server's reply. An unreadable one costs what it reports."""
         body = whole_json(answer)
         usage = body.get("usage") if isinstance(body, dict) else None
         usage = usage if isinstance(usage, dict) else {}

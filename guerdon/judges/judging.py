@@ -1,6 +1,6 @@
 """The base class of judges, their prompts, and the parsing of verdicts. Each prompt is the default of a knob.
 
-A judge asks, asks once more where an answer cannot be read, and counts all of it. What is judged stands between marks that
+A judge asks, asks again where an answer cannot be parsed, and counts all of it. What is judged stands between marks that
 it cannot know: they are made from its own hash. Only the judge's own last line counts, so "Verdict: 5" in a completion has no
 effect.
 Left out: what is asked and what verdicts become (`pointwise.py`, `compare.py`, `rubrics.py`), and the roles that `sprig` was
@@ -96,12 +96,12 @@ def _verdict(question: VerdictQuestion, answer: JudgeAnswer) -> Verdict:
 
 
 def why(verdict: Verdict) -> dict[str, Any] | None:
-    """The judge's words as a detail, where it said any."""
+    """The judge's text as a detail, where there is any."""
     return {"why": verdict.words} if verdict.words else None
 
 
 def failed(verdict: Verdict) -> Outcome:
-    """The outcome of a sample whose question came to nothing."""
+    """The outcome of a sample whose question got no verdict."""
     return Outcome(verdict.reason, detail={"error": verdict.error, **(why(verdict) or {})})
 
 
@@ -147,7 +147,7 @@ def check_places(where: str, template: str, allowed: Collection[str]) -> None:
 
 
 def filled(template: str, texts: Mapping[str, str]) -> str:
-    """A prompt with its texts, put in at once: what a text says in braces stays as it is."""
+    """A prompt with its texts, put in at once: braces in a text stay as they are."""
     return PLACE.sub(lambda place: texts.get(place[1], place[0]), template)
 
 
@@ -168,8 +168,8 @@ def text_of(fields: Mapping[str, Any], name: str, who: str) -> str:
 
 
 def last_verdict(text: str) -> str:
-    """What the last line says after `Verdict:` or `=`, in small letters and without decoration. It may go without only if it is
-    all that was said: the last line of many, cut short, may be the number of a next point."""
+    """The last line after `Verdict:` or `=`, in lower case and without decoration. It may be missing only if the
+    verdict is the whole reply: the last line of many, cut short, may be the number of a next point."""
     lines = [line.strip(DECORATION) for line in text.splitlines() if line.strip(DECORATION)]
     if not lines:
         return ""
@@ -180,12 +180,12 @@ def last_verdict(text: str) -> str:
 
 
 def one_of(allowed: Mapping[str, Any]) -> Callable[[JudgeAnswer], Any]:
-    """Reads a verdict that must be one of some words; what it stands for, or None."""
+    """Parses a verdict that must be one of some words: its value, or None."""
     return lambda answer: allowed.get(last_verdict(answer.text))
 
 
 def expected(allowed: Mapping[str, float]) -> Callable[[JudgeAnswer], float | None]:
-    """Reads how likely each of some words is in place of the verdict: the mean of what they stand for."""
+    """Uses the probability of each of some words in place of the verdict: the mean of their values."""
 
     def read(answer: JudgeAnswer) -> float | None:
         logp = {word: p for word, p in answer.choices.items() if word in allowed}
@@ -237,12 +237,12 @@ class VerdictQuestion:
     in_role: bool = False
 
     def again(self, answer: str, seed: int) -> JudgeQuestion:
-        """The question put once more after an answer that could not be read: with a reminder, or to one that knows only its
+        """The question asked again after an answer that could not be parsed: with a reminder, or to one that knows only its
         roles, at random; `seed` is the run's."""
         if self.in_role:
             text = self.question.messages[-1][
                 1
-            ]  # no sample's seed: in one run a question goes the same way when asked anew
+            ]  # no sample's seed: within a run the same question gets the same answer
             return replace(self.question, temperature=1.0, seed=derive(seed, "again", text))
         reminder = (
             f"Your last line could not be read. Write it again, and nothing else, in exactly this form:\n{self.form}"

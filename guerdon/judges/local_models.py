@@ -40,6 +40,11 @@ class local(CachedAnswerer):
 
     It keeps this process busy: an episode is judged when all of the step have been played.
 
+    Args:
+        model: a shipped model's name, a folder, or a .gguf file.
+        sampling: how it samples.
+        cache: file of answers; True for the default place, False for none.
+
     >>> import guerdon as gd
     >>> judge = gd.judge(gd.local("sprig", cache=False), scale="yes")
     >>> tries = [{"prompt": "chain 8 +9 -6", "completion": f"8+9=17\\n17-6={n}\\n= {n}"} for n in (11, 12)]
@@ -76,6 +81,10 @@ class local(CachedAnswerer):
 class run_model(CachedAnswerer):
     """A model of the run by its name, as it is now: `run_model("policy")` lets the policy judge itself. Never cached, for it
     learns.
+
+    Args:
+        name: name of a model of the run.
+        sampling: how it samples.
 
     >>> import guerdon as gd
     >>> gd.judge(gd.run_model("critic"), scale="yes")
@@ -163,7 +172,7 @@ def _view(question: JudgeQuestion) -> list[dict[str, str]]:
 
 
 def _stem(question: JudgeQuestion, reply: Reply | None) -> str | None:
-    """What was said before the word whose alternatives are wanted; None when the reply does not end in one."""
+    """The text before the word whose alternatives are wanted; None when the reply does not end in one."""
     if reply is None:
         return ""
     text = reply.text.rstrip()
@@ -172,7 +181,7 @@ def _stem(question: JudgeQuestion, reply: Reply | None) -> str | None:
 
 
 def _word_logps(model: TextModel, wanted: Mapping[int, tuple[Any, str, JudgeQuestion]]) -> dict[int, dict[str, float]]:
-    """For each question the log-prob of each word, in any of its spellings, after what was said before it. Where that is too
+    """For each question the log-prob of each word, in any of its spellings, after the text before it. Where that is too
     long for the model there is none."""
     rows = [
         (n, word, np.array(model.chat.tokens(stem + spelling), np.int64))

@@ -45,15 +45,23 @@ Scale = tuple[int, int] | Literal["yes"]
 class judge(Judging):
     """A model's verdict on a sample, on a `scale` of whole numbers, (n - low) / (high - low), or "yes": 1 for yes, 0 for no.
 
-    `by` is who judges: the name of a model that lies here, `local`, `endpoint` or `run_model`. A verdict that cannot be
-    read is asked for once more, then *failed*; it is never a 0. With `sure` the verdict is not what the model says but
-    what it would say: the mean over the allowed words, weighed by their probabilities as the first word of its answer. That
+    `by` is who judges: the name of a model that lies here, `local`, `endpoint` or `run_model`. A verdict that cannot
+    be parsed is asked for a second time, then *failed*; it is never a 0. With `sure` the verdict is not sampled but expected:
+    the mean over the allowed words, weighed by their probabilities as the first word of its answer. That
     is finer, and the only way with a model too small to keep to a form. `prompt` may be your own, with the places
     {question}, {prompt}, {completion}, {answer} (the task's), {mark} and {form}; the last line of the reply is the
     verdict. `sprig` judges by the roles it knows, score from 1 to 5 and verify, and reads no question.
 
     Sources: Zheng et al. 2023, arXiv:2306.05685 (single-answer grading); Liu et al. 2023, arXiv:2303.16634 (weighing by
     probabilities).
+
+    Args:
+        by: what judges: a model's name, `local`, `endpoint` or `run_model`.
+        question: what is asked about the sample.
+        scale: least and largest number, or "yes".
+        sure: use the probabilities of the allowed words in place of the sampled one.
+        prompt: template in place of the built-in one.
+        name: name in metrics.
 
     >>> import guerdon as gd
     >>> checked = gd.judge(gd.local("sprig", cache=False), scale="yes")
@@ -111,13 +119,19 @@ class judge(Judging):
 
 
 def yes(by: Any, question: str = "", prompt: str = "", name: str = "yes") -> judge:
-    """How sure a model is that the answer to `question` is yes: p(yes) / (p(yes) + p(no)), of the first word it would say.
+    """How sure a model is that the answer to `question` is yes: p(yes) / (p(yes) + p(no)), of the first word of its answer.
 
     It is `judge` with scale="yes" and `sure`. A model in this process reads both words, so the value is exact; a server
-    tells the likeliest 20 tokens, and a word that is not among them counts as impossible. `sprig` goes through the solution
+    returns the 20 likeliest tokens, and a word that is not among them counts as impossible. `sprig` goes through the solution
     first, as it learned to, and the words are compared where its verdict stands.
 
     Source: Zhang et al. 2024, arXiv:2408.15240.
+
+    Args:
+        by: what judges, as in `judge`.
+        question: what is asked about the sample.
+        prompt: template in place of the built-in one.
+        name: name in metrics.
 
     >>> import guerdon as gd
     >>> sure = gd.yes(gd.local("sprig", cache=False))
@@ -131,8 +145,14 @@ def yes(by: Any, question: str = "", prompt: str = "", name: str = "yes") -> jud
 def self_judge(question: str = "", scale: Scale = "yes", sure: bool = False, prompt: str = "") -> judge:
     """The policy judges its own completions, with the weights it has at the time: `judge` by `run_model("policy")`.
 
-    Source: Yuan et al. 2024, arXiv:2401.10020. Such a reward is as good as the judge, and nothing holds the two apart: watch
-    the truth beside it.
+    Source: Yuan et al. 2024, arXiv:2401.10020. Such a reward is only as good as the judge, and training cannot show the
+    difference: log the true reward beside it.
+
+    Args:
+        question: what is asked about the sample.
+        scale: least and largest number, or "yes".
+        sure: use the probabilities of the allowed words in place of the sampled one.
+        prompt: template in place of the built-in one.
 
     >>> import guerdon as gd
     >>> print(gd.exact() + gd.self_judge("Is the answer polite?").weight(0.2))

@@ -45,6 +45,12 @@ class criterion:
     """One thing to look for, as a sentence that is true of a good answer. A `veto` is indispensable: an answer that does not
     meet it gets the rubric's `floor` whatever else it does. `name` is what it is called in metrics.
 
+    Args:
+        text: a sentence that is true of a good answer.
+        weight: share in the rubric.
+        veto: indispensable: without it the answer gets the rubric's `floor`.
+        name: name in metrics.
+
     >>> import guerdon as gd
     >>> gd.criterion("Names its sources.", weight=2.0, name="sources").title
     'sources'
@@ -67,8 +73,17 @@ class rubric(Judging):
     `by` is who judges, as in `judge`. Criteria are sentences or `criterion(...)`; without any, each task has its own
     checklist in meta["rubric"], a list of sentences or of {"text", "weight", "veto", "name"}, and a task without one is
     *not applicable*. With `together` all are put in one question: cheaper, and less careful. With `sure` a criterion is
-    met by p(yes) / (p(yes) + p(no)) in place of yes or no. One criterion that came to no verdict makes the whole *failed*.
+    met by p(yes) / (p(yes) + p(no)) in place of yes or no. One criterion without a verdict makes the whole *failed*.
     `prompt` may be your own, with the places {prompt}, {completion}, {answer}, {criterion}, {mark} and {form}.
+
+    Args:
+        criteria: sentences or `criterion`s; each task's own without any.
+        by: what judges, as in `judge`.
+        together: ask all criteria in one question.
+        sure: use the probabilities of yes and no in place of the sampled one.
+        floor: value where a veto is not met.
+        prompt: template in place of the built-in one.
+        name: name in metrics.
 
     >>> import guerdon as gd
     >>> @gd.part
@@ -123,7 +138,7 @@ class rubric(Judging):
         return outcomes
 
     def _list(self, fields: Mapping[str, Any]) -> list[criterion] | Outcome:
-        """The criteria of a sample, or what it comes to without any."""
+        """The criteria of a sample, or its outcome without any."""
         if self.criteria:
             return list(self.criteria)
         own = fields["meta"].get("rubric")

@@ -87,12 +87,34 @@ def train(
     FILE.py:FUNCTION; `data` problems of your own: a file, a list of dictionaries, a data set, or one of them with settings,
     `{"path": "my.csv", "check": "number"}` (docs/your_own_data.md). Without a model a task is learned by `sprig`, which comes
     with the package. Further keywords are the recipe's knobs; dotted ones go in `settings` (`{"learn.clip": 0.5}`). With a
-    `budget` (400_000 tokens: "400000"; "5000:samples") the run ends when it is spent. `resume` goes on with an earlier run of
+    `budget` (400_000 tokens: "400000"; "5000:samples") the run ends when it is spent. `resume` continues an earlier run of
     the same recipe; one that names Python files and was not made by this user on this computer with `trust` alone. `again` is
     an earlier run to rerun with the changes given here. A `truth`, "verified" for the task's own check or what `reward`
     takes, scores the same tries and is never trained on; `watch` raises alarms, by all rules or those listed (docs/watch.md).
     `progress` is shown on a terminal, in IPython and in a notebook, unless set. Ctrl-C, or a notebook's stop
     button, finishes the step and returns the run as far as it came; a second one ends it at once.
+
+    Args:
+        recipe: a name, a file, a `Recipe` or a `Study`.
+        task: where problems come from.
+        model: a name, a folder or an object; `sprig` by default.
+        reward: a reward, a function, or FILE.py:NAME.
+        data: problems of your own in place of a task.
+        steps: length of the run.
+        budget: ends the run when spent: "400000" tokens, "5000:samples".
+        seed: of everything random.
+        out: folder of the run.
+        resume: folder of an earlier run to continue.
+        again: earlier run to rerun with changes.
+        options: how the run is kept.
+        truth: scorer of the same samples that is not trained on.
+        watch: rules that raise alarms.
+        listeners: receive every event.
+        settings: dotted knobs by name.
+        text: values of settings are text from a command line, to be parsed.
+        trust: run Python files that a resumed run names.
+        progress: show progress; by default where there is a display.
+        more: knobs of the recipe.
 
     >>> import tempfile
     >>> import guerdon as gd
@@ -143,7 +165,7 @@ class Ready:
 
 
 def prepare(wanted: TrainRequest, origin: Origin | None = None) -> Ready:
-    """Build what is asked for, up to its run.json. `origin` is the run that it is once more."""
+    """Build what is asked for, up to its run.json. `origin` is the run that it repeats."""
     if wanted.run.recipe is None:
         raise UserError("train what? give a recipe: guerdon list recipes")
     request = wanted.run
@@ -180,7 +202,7 @@ def _claimed(out: str | Path | None, stem: str, here: Path) -> Iterator[RunFolde
 
 def set_length(built: Built, steps: int | None, budget: Budget | None = None) -> int:
     """How long a run is, is part of a recipe, for schedules span the run. With a budget the steps are only the most there may
-    be. A study is told its budget."""
+    be. A study receives its budget."""
     if isinstance(built.recipe, Study):
         if steps is not None:
             raise UserError(f"{built.name!r} is a study and decides how long its runs are; leave --steps out")
@@ -229,8 +251,8 @@ def _resume(
     config = folder.read_config()
     if config.get("format", FORMAT) != FORMAT:
         raise UserError(
-            f"{folder.named} was begun with guerdon {written_by(config)}, in format {config['format']} of run folders; this one"
-            f" reads it but can resume only format {FORMAT}: start a new run with --out"
+            f"{folder.named} was started with guerdon {written_by(config)}, in format {config['format']} of run folders; this"
+            f" one reads it but can resume only format {FORMAT}: start a new run with --out"
         )
     refuse_conflicts(folder.named, config, request, steps, seed)
     check_trust(folder.named, config, trust)
@@ -273,9 +295,23 @@ def evaluate(
     """Held-out accuracy of a model (a name, a folder, an object, or a run's policy) on a task; or whatever an `exam`, or
     each of several, measures. With a `reward` (as `train` takes it) its mean on the same tries stands beside. In an `env`, such
     as `gd.search.beam(keep="chosen")`, every problem is played there, and `tokens` is what a try cost (docs/search.md).
-    `models` are others that exams, rewards and searches seat or read, by the names they have for them; a run's folder stands
-    for the policy that it trained, or for its reward model. `progress` is shown on a terminal, in IPython and in a
+    `models` are others that exams, rewards and searches seat or read, by the names they have for them; a run's folder means
+    the policy that it trained, or its reward model. `progress` is shown on a terminal, in IPython and in a
     notebook, unless set.
+
+    Args:
+        model: a name, a folder, an object, or a run's policy.
+        task: where the held-out problems come from.
+        data: problems of your own in place of a task.
+        reward: its mean is measured on the same tries.
+        exam: what to measure in place of accuracy, one exam or several.
+        env: environment in place of the default one.
+        models: other models that exams, rewards and searches use, by name.
+        tasks: number of problems.
+        tries: tries at each problem.
+        seed: of sampling.
+        sampling: how the model samples.
+        progress: show progress; by default where there is a display.
 
     >>> import guerdon as gd
     >>> result = gd.evaluate("sprig", task="chain:1", tasks=8, sampling=gd.Sampling(temperature=0.0))
@@ -323,7 +359,7 @@ def _measures(source: Any, reward: Any) -> list[Any]:
 
 
 def _config_of(model: Any) -> dict[str, Any] | None:
-    """Of the run that a model is named by: it is told the time that it learned with."""
+    """For a model named by its run: it is given the time of day that it was trained with."""
     folder = RunFolder(model) if isinstance(model, str) else None
     return folder.read_config() if folder is not None and folder.exists() else None
 
@@ -345,6 +381,18 @@ def best_of(
     an exam with the metrics `accuracy` and `best_of`. The reward is one, or is named as `--reward` names it:
     `best_of("sprig", "runs/reward_model-countdown-2-001", task="countdown:2")`. `models` are those that it reads, by the names
     it has for them: `gd.outcome_model("rm")` with `models={"rm": run.model("rm")}`.
+
+    Args:
+        model: a name, a folder, an object, or a run's policy.
+        reward: what selects the try.
+        task: where the held-out problems come from.
+        data: problems of your own in place of a task.
+        n: tries at each problem.
+        models: models that the reward reads, by name.
+        tasks: number of problems.
+        seed: of sampling.
+        sampling: how the model samples.
+        progress: show progress; by default where there is a display.
 
     >>> import guerdon as gd
     >>> result = gd.best_of("sprig", gd.majority(), task="chain:2", n=2, tasks=4)

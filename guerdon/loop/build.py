@@ -246,7 +246,7 @@ def _own_task(spec: str) -> TaskSource:
 
 
 def find_model(model: Any) -> Model | None:
-    """A model by name or folder; a finished run's folder stands for the policy it trained."""
+    """A model by name or folder; a finished run's folder means the policy it trained."""
     if isinstance(model, Run):
         raise UserError(f"{model.folder.named} is a run: its policy is run.model(), or its folder's name")
     if not isinstance(model, str | Model | None):

@@ -3,8 +3,8 @@
 What the learner is given is nearly always what is recorded once it is done.
 So both are made of that, and the file is laid on the disk under another name; the end of the step gives it its own, before the
 step's event is written.
-Where the batch has come to be another one, they are made anew, of what it is.
-A kill in between leaves a file that is swept away when the run goes on.
+Where the batch turns out to be another one, they are played again for it.
+A kill in between leaves a file that is removed when the run resumes.
 Leaves out: what the numbers are and when a file is due (`loop/record.py`), what it holds (`store/rollout_files.py`).
 """
 
@@ -25,7 +25,7 @@ T = TypeVar("T")
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Expected(Generic[T]):
-    """The batch that a step is expected to come to, and what is being made of it."""
+    """The batch expected for a step, and the rollouts under way for it."""
 
     batch: Batch
     numbers: Future[T]
@@ -79,7 +79,7 @@ class EarlyRollouts(Generic[T]):
             self.expected = None
 
     def drop(self) -> None:
-        """Leave nothing of a file that was begun and is not wanted."""
+        """Remove an unfinished file that is not needed."""
         expected, self.expected = self.expected, None
         if expected is not None and expected.aside is not None and expected.aside.exception() is None:
             remove(expected.aside.result())

@@ -23,7 +23,7 @@ from guerdon.models.scripted_model import Past, scripted
 
 Say = Callable[[Any, Past, int], str]
 LONG = 4096  # bytes that a script may say at once
-ENDLESS = 1000  # turns after which an episode that goes on would go on for ever
+ENDLESS = 1000  # turns after which a running episode counts as endless
 NONSENSE = ("", "?", "\x00\ud7ff \U0001f600", "7" * 300, "yes\nno\n" * 40, "{[<'\"", "= 0", "stop", "a b c d")
 
 
@@ -39,6 +39,13 @@ def check_env(
     `env` may be a source of problems, or its name, that has an environment of its own. The oracle policy comes from the
     environment (`demonstrate`), or is `gold`, a script `say(view, past, seed)` as `gd.models.scripted` takes it, or one for
     each role. Returns what was checked.
+
+    Args:
+        env: the environment, or a source with one of its own.
+        task: where problems come from.
+        gold: script of an oracle policy, or one for each role; by default the environment's `demonstrate`.
+        episodes: number of problems.
+        seed: of sampling and of the environment.
 
     >>> import guerdon as gd
     >>> task = gd.tasks.load("chain:1")
@@ -151,7 +158,7 @@ class _Checked:
         return count
 
     def hold_cut(self, asks: Sequence[Ask]) -> None:
-        """An answer that ran out of tokens is no answer."""
+        """An answer that ran out of tokens is not an answer."""
         cut = self._play(asks[:4], self.env, dict.fromkeys(self.env.roles, lambda *_: "x" * 64), most=1)
         for e in cut:
             if e.failed:
@@ -160,7 +167,7 @@ class _Checked:
                 raise UserError(f"{_where(self.env, e)}: an answer was cut off, and no segment ends CUT")
 
     def hold_nonsense(self, asks: Sequence[Ask]) -> int:
-        """Whatever is said is answered, the goal is not reached by it, and it comes to an end."""
+        """Every text gets an answer, does not reach the goal, and the episode ends."""
         said = self._play(asks, self.env, dict.fromkeys(self.env.roles, _nonsense))
         self._play(asks[:2], self.env, dict.fromkeys(self.env.roles, _mute))
         for e in said:

@@ -28,8 +28,8 @@ from guerdon.rewards.stage.score_stages import verified
 
 @dataclass(frozen=True)
 class SatExams:
-    """What exams found: numbers by name, `NAME/metric` for an exam that has a name; and of each exam by its name what came of
-    every problem, where somebody can tell right from wrong."""
+    """What exams found: numbers by name, `NAME/metric` for an exam that has a name; and of each exam by its name the outcome
+    of every problem, where it can be checked."""
 
     numbers: dict[str, Any] = field(default_factory=dict)
     problems: dict[str, Any] = field(default_factory=dict)
@@ -47,8 +47,8 @@ def sit_all(
     seed: int = 0,
     drawn: int | None = None,
 ) -> SatExams:
-    """Sit every exam. What an exam does not say itself (its seats, environment, sampling, how many problems and tries) is as
-    told here. The same seed gives the same tries for equal weights. A seed in `drawn` draws the problems, as many of every
+    """Run every exam. What an exam does not say itself (its seats, environment, sampling, how many problems and tries) is
+    as given here. The same seed gives the same tries for equal weights. A seed in `drawn` draws the problems, as many of every
     kind; all kinds weigh the same then."""
     results = SatExams()
     for exam in exams:
@@ -99,8 +99,8 @@ def _name(exam: Exam) -> str:
 
 
 def examined(models: Mapping[str, Model], exams: Sequence[Exam], env: Env, seed: int, **how: Any) -> dict[str, Any]:
-    """What exams find about models that are in no run: each is started, and `policy` sits in the seat of that name, and in
-    those of the environment that no model is named after, unless an exam seats others."""
+    """What exams find about models that are in no run: each is started, and `policy` plays in the seat of that name, and
+    in the environment's seats that no model is named after, unless an exam seats others."""
     seats = {"policy": "policy", **{role: role if role in models else "policy" for role in env.roles}}
     for i, exam in enumerate(exams):
         exam.check(models, seats, env, exams[:i])

@@ -48,9 +48,16 @@ def export(
 ) -> Export:
     """Write a finished run's trained model as a folder that `transformers` and vLLM load, with a model card.
 
-    `name` is one of the run's models: the policy unless told, or the only one there is. A language model is written whole, an
+    `name` is one of the run's models: by default the policy, or the only one there is. A language model is written whole, an
     adapter merged into it; with `adapter` the adapter alone, for peft. A scorer (a reward model) is written as a sequence
     classifier. A folder that is not empty is refused, unless `force` is given: then what an export wrote there is replaced.
+
+    Args:
+        run: a finished run or its folder.
+        folder: where to write.
+        name: which model of the run; the policy by default.
+        adapter: write the adapter alone, for peft.
+        force: replace an earlier export in the folder.
 
     >>> import tempfile
     >>> import guerdon as gd

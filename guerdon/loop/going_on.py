@@ -1,4 +1,4 @@
-"""Going on with a run: what may not be said otherwise than when it began, and what is otherwise though nobody said it."""
+"""Resuming a run: settings that may not change, and changes that the user did not ask for."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def other_code(config: Mapping[str, Any], built: Built) -> list[str]:
 
 
 def base_gone(path: str, config: Mapping[str, Any]) -> UserError | None:
-    """Why a run cannot go on that trains an adapter of a model which is no longer where it was."""
+    """Why a run cannot resume that trains an adapter of a model which was moved or removed."""
     for place, _ in _bases(config.get("models")).values():
         if not Path(place).exists():
             return UserError(f"{path} trains an adapter of the model in {place}, which is not there: put it back")
@@ -54,7 +54,8 @@ def _bases(models: Any) -> dict[str, tuple[str, str]]:
 def refuse_conflicts(
     path: str, config: Mapping[str, Any], request: RunRequest, steps: int | None, seed: int | None
 ) -> None:
-    """A run goes on as it was started: what is said again must be the same. What Python objects say is in the hash."""
+    """A run resumes as it was started: options that are given again must be the same. What Python objects say is in the
+    hash."""
     named = {"recipe": request.recipe, "--task": request.task, "--model": request.model, "--reward": request.reward}
     kept_data = config["data"] or {}
     said_data = {k: v for k, v in request.knobs_of_data.items() if isinstance(v, bool | int | float | str)}

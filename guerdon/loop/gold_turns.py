@@ -31,6 +31,13 @@ def gold_turns(source: Any, task: Task, *, role: str = "policy", seed: int = 0, 
     and its outputs; without such an environment, the problem and its solution. `calls` is the format of tool calls, `seed` that
     of the environment.
 
+    Args:
+        source: where the problem comes from.
+        task: the problem.
+        role: whose turns.
+        seed: of the environment.
+        calls: format of tool calls.
+
     >>> import guerdon as gd
     >>> source = gd.tasks.load("calculator/equation:4")
     >>> gd.gold_turns(source, source.get("train", 0))
@@ -81,7 +88,7 @@ def _run_at_once(play: Coroutine[Any, Any, Episode]) -> None:
 
 
 class _Dictated:
-    """The seats of one episode in which everybody says what he is told."""
+    """The seats of one episode in which every role plays given texts."""
 
     def __init__(self, ask: Ask, seed: int, calls: str) -> None:
         self.ask, self.seed, self.calls, self.sampling = ask, seed, calls, ask.sampling or Sampling()
@@ -94,7 +101,7 @@ class _Dictated:
         return next((i for i in reversed(range(len(self.segments))) if self.segments[i].role == role), -1)
 
     def reward(self, **paid: Any) -> None:
-        """Nobody learns from it."""
+        """It is not trained on."""
 
     def cut(self, **seen: Any) -> None:
         """What would have been shown next is not answered."""

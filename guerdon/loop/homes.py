@@ -45,13 +45,18 @@ def bring_home(recipe: Recipe) -> None:
 
 
 def played_in(source: Any, env: Env | None) -> Env:
-    """Where an exam's problems are played: as told, at home, or with one answer each."""
+    """Where an exam's problems are played: the given environment, the default one, or one answer each."""
     return env or default_env(source) or single_turn()
 
 
 def demonstration(source: Any, index: int = 0, split: Split = "test") -> Episode:
     """An oracle's solution of a problem, in the source's default environment if it has one. To inspect, with
     `gd.transcript`.
+
+    Args:
+        source: where the problem comes from.
+        index: which problem.
+        split: "train" or "test".
 
     >>> import guerdon as gd
     >>> print(gd.transcript(gd.demonstration(gd.tasks.load("chain:1"), split="train")))

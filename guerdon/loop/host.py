@@ -60,7 +60,7 @@ def undisturbed(models: Iterable[Model]) -> Iterator[None]:
 
 
 def _set_memory(settings: dict[int, int]) -> None:
-    """Of the C library, where it is one that can be told."""
+    """Of the C library, where it is a known one."""
     if sys.platform == "linux" and hasattr(library := ctypes.CDLL(None), "malloc_trim"):
         for name, value in settings.items():
             library.mallopt(name, value)

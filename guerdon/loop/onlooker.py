@@ -1,7 +1,7 @@
-"""Whether somebody looks on while Guerdon is used from Python, and what they see: a line of progress in a terminal, in IPython
+"""Whether there is a display while Guerdon is used from Python, and what it shows: a line of progress in a terminal, in IPython
 or in a notebook; nothing in a pipe, a log file or a test.
 
-How the line looks is the command line's, which stands above this folder: it is found by name, when somebody looks on.
+The look of the line belongs to the command line, a folder above this one: it is imported by name, when there is a display.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from guerdon.core.play import Env, Seats, awaits_seats_alone, seats_alone
 from guerdon.core.task import Ask
 from guerdon.store.listeners import Listener
 
-Count = Callable[[int, int], None]  # hears how many are done, of how many
+Count = Callable[[int, int], None]  # called with how many are done, of how many
 
 
 def in_notebook() -> bool:
@@ -27,15 +27,15 @@ def in_notebook() -> bool:
 
 
 def looked_at() -> TextIO | None:
-    """Where somebody would see a line that is written over: a notebook, or the terminal of standard error; None for nowhere."""
+    """Where an overwritten line is visible: a notebook, or the terminal of standard error; None for nowhere."""
     if in_notebook():
         return sys.stdout  # a notebook paints standard error red
     return sys.stderr if sys.stderr is not None and sys.stderr.isatty() else None
 
 
 def watched(progress: bool | None) -> tuple[Listener, ...]:
-    """What listens to a run for who looks on. `progress`: whether to show it; None decides by whether anybody looks on. Where
-    nobody does and it is asked for, a line now and then goes to standard error."""
+    """The listener of a run for its display. `progress`: whether to show it; None decides by whether there is a display.
+    Elsewhere, if asked for, a line now and then goes to standard error."""
     stream = looked_at()
     if progress is False or (stream is None and not progress):
         return ()
@@ -44,7 +44,7 @@ def watched(progress: bool | None) -> tuple[Listener, ...]:
 
 @contextmanager
 def counted(what: str, progress: bool | Count | None) -> Iterator[Count]:
-    """What counts things that are done for who looks on; whoever gave a function of their own hears it instead."""
+    """The counter of finished things for the display; a user's own function is called instead."""
     stream = looked_at()
     if callable(progress):
         yield progress
@@ -60,7 +60,7 @@ def counted(what: str, progress: bool | Count | None) -> Iterator[Count]:
 
 
 def _nobody(done: int, of: int) -> None:
-    """Nobody looks on."""
+    """No display."""
 
 
 def _above() -> Any:
@@ -68,7 +68,7 @@ def _above() -> Any:
 
 
 class CountedEnv:
-    """An environment that tells how many of the tries which were begun have ended."""
+    """An environment that reports how many of the started tries have ended."""
 
     def __init__(self, env: Env, tell: Count) -> None:
         self.env, self.tell = env, tell

@@ -43,10 +43,10 @@ from guerdon.watch.batch_signs import batch_signs
 from guerdon.watch.past_steps import TRUTH
 from guerdon.watch.watchman import Watchman, check_rules, rules_of_config, rules_to_config
 
-START, LATE, LAST = "start", "late", "last"  # points of a run at which the whole exam is sat
+START, LATE, LAST = "start", "late", "last"  # points of a run at which the whole exam is run
 WATCHING = ("truth", "watch", "stop_on_alarm")  # options of the watch
 PYTHON = "python"  # what run.json says in place of a truth that it cannot name
-CAUSES = 20  # of failures that are told apart in a step
+CAUSES = 20  # of different failures that are reported in a step
 
 
 @part
@@ -58,9 +58,25 @@ class Options:
     `eval_tasks` held-out tasks with `eval_tries` tries (0 tasks: no evaluation at all). The first and the last evaluation, and
     one more after the share `eval_late` of the run, have `eval_whole` tasks where that is not 0. `eval_drawn`: the seed draws
     the tasks, as many of every kind. More than `failed_limit` of a step's scores failing stops the run.
-    `loggers` names dashboards that hear every event: tensorboard, wandb. `truth` scores the same rollouts and is never trained
-    on: `verified`, FILE.py:NAME, or a reward. `watch` raises alarms (docs/watch.md): True for all rules, or rules of
+    `loggers` names dashboards that receive every event: tensorboard, wandb. `truth` scores the same rollouts and is never
+    trained on: `verified`, FILE.py:NAME, or a reward. `watch` raises alarms (docs/watch.md): True for all rules, or rules of
     `guerdon.watch`; with `stop_on_alarm` one that is bad stops the run.
+
+    Args:
+        save_every: steps between checkpoints.
+        keep: how many checkpoints are kept.
+        rollouts_every: steps between stored batches; 0 stores none.
+        eval_every: steps between evaluations; below 1 a share of the run, 0 none between the first and the last.
+        eval_tasks: held-out problems of an evaluation; 0 evaluates never.
+        eval_tries: tries at each of them.
+        eval_whole: problems of the first and the last evaluation, where that is not 0.
+        eval_late: share of the run after which another whole evaluation is made.
+        eval_drawn: the seed draws the problems, as many of every kind.
+        failed_limit: share of failed scores in a step above which the run stops.
+        loggers: dashboards that receive every event: "tensorboard", "wandb".
+        truth: scorer of the same rollouts that is not trained on: "verified", FILE.py:NAME, or a reward.
+        watch: rules that raise alarms: True for all, False for none, or a list.
+        stop_on_alarm: an alarm stops the run.
 
     >>> import guerdon as gd
     >>> gd.Options(save_every=50, eval_tasks=32).save_every
@@ -252,7 +268,7 @@ class Recorder:
         return batch
 
     def warn_unapplied(self, step: int) -> None:
-        """Say once which parts of a reward applied to nothing in all the steps so far."""
+        """Report once which parts of a reward applied to no sample in all the steps so far."""
         events = read_events(self.folder.events)
         said = {e.message for e in events if isinstance(e, Warned)}
         for message in never_applied(latest(events)):
@@ -317,8 +333,8 @@ def _why(errors: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
 class Interrupt:
     """Ctrl-C, SIGTERM and the end of the terminal (SIGHUP) ask the run to stop after the step, and say so; a second signal is
-    taken at once. One that the process was started to ignore (nohup) stays ignored. A process that hears no signals, because
-    another hears them for it, is asked by `instead`."""
+    taken at once. One that the process was started to ignore (nohup) stays ignored. A process that receives no signals, because
+    another one handles them, is stopped through `instead`."""
 
     instead: ClassVar[Callable[[], bool] | None] = None
 
@@ -347,5 +363,5 @@ class Interrupt:
                 raise CtrlC
             return
         self._heard = True
-        with contextlib.suppress(OSError):  # nobody may be there any more
+        with contextlib.suppress(OSError):  # the other end may be closed
             os.write(2, b"\nstopping after this step; press Ctrl-C again to stop at once\n")  # safe in a handler

@@ -1,7 +1,7 @@
 """A dry run: all is built as `train` would, a few tries and a step or two are played and learned from, and thrown away.
 
-Nothing is written. Nobody outside is asked: questions to judges behind a server are counted, and what comes after the first
-stage that asks others in another way is not tried.
+Nothing is written. No outside service is called: questions to judges behind a server are counted, and stages after the first
+one with other outside calls are not tried.
 Leaves out: how it is shown (`cli/before_training.py`).
 """
 
@@ -267,7 +267,7 @@ def _measure(told: Rehearsal, recipe: Recipe, play: Player, total: int, counted:
         told.not_tried = f"a step of {told.rollouts} tries would take about {expected:.0f} s to sample: none was tried"
         return
     if any(getattr(part, "outside", False) and not hasattr(part, "rehearse") for _, part in walk(recipe)):
-        play.ended = ()  # nobody is asked early either
+        play.ended = ()  # there are no early questions either
     with Rollouts(recipe, play, min(total, STEPS), None) as rollouts:
         for step in range(min(total, STEPS)):
             measured, why = _step(told, recipe, play, rollouts, step)
@@ -320,7 +320,7 @@ def _failed(batch: Batch, limit: float) -> list[str]:
 
 
 def _count_exams(told: Rehearsal, recipe: Recipe, ready: Ready) -> None:
-    """How often exams are sat, and tries at each time."""
+    """How often exams are run, and tries at each time."""
     options, total = ready.options, ready.total
     tasks = options.tasks_at(START)
     if not recipe.exams or tasks == 0:

@@ -19,7 +19,7 @@ from guerdon.store.whole_files import write_json
 
 
 def remember(path: Path, make: Callable[[], Any], what: str, shared: bool = True) -> Any:
-    """What a file keeps, made first if it is not there or not whole: `what` it is, for who made something that is no JSON.
+    """What a file keeps, made first if it is not there or not whole: `what` it is, for the author of something other than JSON.
     Where it is `shared`, others that want it meanwhile wait."""
     with RunFolder(path.with_suffix("")).lock(wait=True) if shared else nullcontext():
         if (kept := _kept(path)) is None:

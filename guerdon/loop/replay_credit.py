@@ -108,7 +108,7 @@ def find_credit(run: Run, batch: Batch, column: str | None, given: Any) -> Credi
         why = f"the run's own needs {lost[0]}, which was not stored"
     elif stages:
         why = f"nothing in the run makes advantages from {name!r}"
-    # advantages made from another column are no measure of this one; where nothing is known, the stored ones are the best
+    # advantages made from another column do not measure this one; where nothing is known, the stored ones are the best
     stored = ADVANTAGE in batch.cols and not (stages and not chain)
     return default_credit(name, why, stored, role)
 

@@ -106,11 +106,21 @@ def replay(
 ) -> Replay:
     """Score a run's stored samples with `reward` (a function, a reward, a formula, or FILE.py:NAME of one).
 
-    `steps` are those to look at, all that were stored unless told. `column` is the stored reward to compare with:
+    `steps` are those to look at, by default all that were stored. `column` is the stored reward to compare with:
     `reward`, or what the run's credit reads where there is none. New advantages are made by the run's own credit stage;
-    where it cannot be found, or for another comparison, give a part as `credit`. `progress` is shown where somebody looks
-    on, or as told; a function hears (steps done, of all). A run that names Python files and was not made by this user on this
-    computer is replayed with `trust` alone.
+    where it cannot be found, or for another comparison, give a part as `credit`. `progress` is shown where there is a display,
+    or as given; a function is called with (steps done, of all). A run that names Python files and was not made by this user
+    on this computer is replayed with `trust` alone.
+
+    Args:
+        run: a run or its folder.
+        reward: what scores the stored samples.
+        steps: steps to score; all that were stored by default.
+        column: stored reward to compare with.
+        credit: credit stage in place of the run's own.
+        top: the most samples in each list.
+        progress: show progress, or a function of (steps done, of all).
+        trust: run Python files that the run names, though another user made it.
 
     >>> import tempfile
     >>> import guerdon as gd
@@ -196,10 +206,10 @@ def _every_step(
 
 @contextlib.contextmanager
 def at_step(stored: Run, play: RecordedPlay, step: int) -> Iterator[None]:
-    """Where a run stood at a step: what draws random numbers, or tells the time, does so as it did then."""
+    """The state of a run at a step: random numbers and the time of day are those of then."""
     play.begin(step)
     seed_globals(play.seed, step)
-    with clock.as_of(stored.config):  # for judges that tell the time
+    with clock.as_of(stored.config):  # for judges that are given the time
         yield
 
 

@@ -1,4 +1,4 @@
-"""The same run once more, with changes: everything as an earlier run was asked for, but for what is said now.
+"""A rerun with changes: all options of an earlier run, except those given now.
 
 What run.json holds of a request is enough: names, paths and settings. Python files that it names are run by the rules of
 `--resume` (`trust.py`); those that are replaced are not.
@@ -43,7 +43,7 @@ def rerun(folder: RunFolder, now: TrainRequest, trust: bool) -> tuple[TrainReque
 
 
 def _is_replaced(slot: str, now: TrainRequest, config: Mapping[str, Any]) -> bool:
-    """Whether what a slot names is said anew. A check belongs to the problems that it is of."""
+    """Whether what a slot names is given again. A check belongs to the problems that it is of."""
     if slot == "truth":
         return now.options is not None and now.options.truth != config["options"].get(slot)
     if slot in OF_PROBLEMS:
@@ -58,7 +58,7 @@ def _then(config: Mapping[str, Any]) -> TrainRequest:
 
 
 def _length(then: TrainRequest, now: TrainRequest) -> tuple[int | None, Budget | None]:
-    """How long a run is, is one thing: whoever says steps or a budget says all of it."""
+    """The length of a run is one option: new steps or a new budget replace both."""
     if now.steps is not None or now.budget is not None:
         return now.steps, now.budget
     return (None if STEPS in now.run.settings else then.steps), then.budget

@@ -3,7 +3,7 @@ while the step before is learned from.
 
 Ahead, the sampler holds a copy of the weights as they were before the step that is being learned:
 the episodes are one update old, and the log-probs they carry are those of the copy, which is what a ratio corrects by.
-A checkpoint waits for the episodes under way and keeps them, so that a run that goes on from it is the same run.
+A checkpoint waits for the episodes under way and keeps them, so that a run resumed from it is the same run.
 Leaves out: what is drawn (the curriculum), who plays (`engine/player.py`).
 """
 

@@ -9,7 +9,7 @@ from typing import Any
 from guerdon.core.errors import UserError
 
 BEGIN = "rows of "
-NUMBERS, FLAGS = ("held_out",), ("skip_bad",)  # settings that are no text
+NUMBERS, FLAGS = ("held_out",), ("skip_bad",)  # settings other than text
 
 
 def in_words(data: Mapping[str, Any]) -> str:

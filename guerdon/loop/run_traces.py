@@ -20,9 +20,13 @@ from guerdon.store.run import Run
 
 
 def score_traces(traces: Any, reward: Any) -> SampleScores:
-    """Score conversations that somebody else's agent had: a file of traces, or what `read_traces` gave. The reward is one, or
+    """Score conversations of another agent: a file of traces, or what `read_traces` returned. The reward is one, or
     is named as `--reward` names it; it sees what it sees in a run: `turns`, `completion` (the last of them), `answer`, the
     line's other keys, and in `episode.info["called"]` every call with its result. Traces of one prompt are a group.
+
+    Args:
+        traces: file of traces, or what `read_traces` returned.
+        reward: a reward, or its name.
 
     >>> import guerdon as gd
     >>> def few_calls(episode) -> float:

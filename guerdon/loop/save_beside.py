@@ -1,6 +1,6 @@
 """Checkpoints that are written beside training: a copy in host memory, then a thread that hashes, writes and reads it back.
 
-One is under way at a time. What came of it is told at the end of a step: its event, or the error that kept it from the disk.
+One is under way at a time. Its outcome is reported at the end of a step: its event, or the error that kept it from the disk.
 A checkpoint is on disk before older ones are dropped, and its event follows: a kill leaves it whole or absent, as ever.
 Leaves out: what is in it (`resume.py`), how it is written (`store/checkpoint.py`).
 """
@@ -52,7 +52,7 @@ class Saver:
         self.thread.shutdown(wait=True)
 
     def save(self, done: int, waiting: Played | None) -> None:
-        """Begin to write the run as it is now. What it told of until now reaches the disk first."""
+        """Begin to write the run as it is now. Events so far reach the disk first."""
         self.tell(wait=True)
         self.record.log.sync()
         now = bases_of(self.recipe)
@@ -61,7 +61,7 @@ class Saver:
         self.under_way = self.thread.submit(self._write, taken, weights_in(self.recipe, now))
 
     def tell(self, wait: bool = False) -> None:
-        """Tell of the checkpoint that was under way, once it is written; raises what kept it from the disk."""
+        """Report the checkpoint that was under way, once it is written; raises the error that kept it from the disk."""
         if self.under_way is None or not (wait or self.under_way.done()):
             return
         future, self.under_way = self.under_way, None

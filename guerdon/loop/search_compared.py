@@ -27,7 +27,7 @@ from guerdon.search.whole_answers import revise, vote
 SEARCHES: dict[str, Any] = {"vote": vote, "beam": beam, "lookahead": lookahead, "mcts": mcts, "revise": revise}
 PROCESS = "prm"  # what the recipes of process reward models call theirs
 UNGUIDED = ("vote", "revise")  # those that can do without a scorer
-MOST = 64  # tries at a problem that a search is held against
+MOST = 64  # tries at a problem that a search is compared with
 
 
 def search_by_name(name: str, settings: Mapping[str, str], scorer: str | None) -> Any:

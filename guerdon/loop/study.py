@@ -45,7 +45,7 @@ class Interrupted(BaseException):
 class StudyRun:
     """What a study's body is handed. Everything it does is remembered: running the body again repeats nothing.
 
-    `budget` is what the study was told to spend, None where it was told nothing; `spent` what its runs have cost by now.
+    `budget` is the study's own budget, None without one; `spent` what its runs have cost by now.
     `inner` is where its runs are: studies of one seed and one code that share it make what they have in common once. Common is
     what everything that decides it says so of (`core/decided.py`); what cannot be known that well is made by each for itself.
     """
@@ -80,8 +80,8 @@ class StudyRun:
     ) -> Trained:
         """Train a recipe, or read the finished run of the same recipe and seed.
 
-        With a `budget` it takes as many steps as that allows; `budget=run.budget` gives it as much as the study was told to
-        spend. A recipe without one trains for its steps, and within what is left of the study's: once that is spent, for none.
+        With a `budget` it takes as many steps as that allows; `budget=run.budget` gives it as much as the study
+        has. A recipe without one trains for its steps, and within what is left of the study's: once that is spent, for none.
         """
         recipe = self._lengthened(recipe, steps, budget)
         if self.most is not None:
@@ -116,7 +116,7 @@ class StudyRun:
         return self.inner / fingerprint([key, whole])
 
     def decided_by(self) -> Any:
-        """What it gives to whoever asks it: all else follows from what is asked."""
+        """What it provides: all else follows from the calls."""
         spent = {unit: cost for unit, cost in self.spent.items() if unit != "seconds"}
         return [self.seed, self.options.keeping, None if self.budget is None else knobs(self.budget), spent]
 
@@ -146,7 +146,7 @@ class StudyRun:
 
     def remember(self, key: Any, make: Callable[[], Any]) -> Any:
         """What `make()` gave the first time that it was asked for by this key, as JSON has it: a run of another library, which
-        a killed study then does not repeat; what is damaged is made again. The key tells results of one study apart: numbers,
+        a killed study then does not repeat; what is damaged is made again. The key identifies results within a study: numbers,
         names, parts, functions. Other studies take a result over only where `make` is the same to the last value that it
         closes over."""
         return self._remember(key, make, make)
@@ -209,12 +209,12 @@ def run_study(
             log.emit(Started(0, budget=budget.amount, unit=budget.unit) if budget is not None else Started(0))
             for message in (*warnings, *filter(None, [before.damage])):
                 log.emit(Warned(0, message=message))
-                for why in Listeners(listeners).tell(Warned(0, message=message)):  # they hear the runs in it, and this
+                for why in Listeners(listeners).tell(Warned(0, message=message)):  # also for the runs in it
                     log.emit(Warned(0, message=why))
             run = StudyRun(folder, options, seed, log, budget, listeners, inner, most)
             try:
                 result = study.body(run, seed)
-                if run.interrupted:  # and the body let nobody know
+                if run.interrupted:  # and the body did not report it
                     raise Interrupted
                 write_json(folder.result, result if isinstance(result, dict) else None)
                 weights = hashlib.sha256("".join(run.made).encode()).hexdigest()[:16]

@@ -16,7 +16,7 @@ from guerdon.rewards.asking.samples import Roles, each_role, paths
 from guerdon.rewards.formula.reward import Reward
 
 TEXT = {"completion", "turns"}
-OTHERS = {"made", "actions", "path", "episode"}  # by which a reward can tell without a text
+OTHERS = {"made", "actions", "path", "episode"}  # that a reward can use without a text
 OF_TEXT = (
     "guerdon.judges.",
     "guerdon.rewards.text.",

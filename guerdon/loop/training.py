@@ -1,4 +1,4 @@
-"""Training: the loop, and how it starts, stops and goes on.
+"""Training: the loop, and how it starts, stops and resumes.
 
 `steps` is the whole of it.
 What it writes is in `loop/record.py`, what it saves in `loop/resume.py` and when in `loop/save_beside.py`.
@@ -97,7 +97,7 @@ def run_recipe(
     starts: Path | None = None,
 ) -> bool:
     """Train in a folder, from its last checkpoint if it has one. True when the run is complete, False when interrupted. Runs
-    that are given one folder for their `starts` sit the exam before their first step once, where it is the same."""
+    with a common folder for their `starts` run the exam before the first step once, where it is the same."""
     config = folder.read_config()
     with folder.lock(), clock.as_of(config):
         before = read_log(folder.events)
@@ -135,7 +135,7 @@ def _run(
     total: int,
     begins: Sequence[Event],
 ) -> bool:
-    """The run, and how it ends: complete, interrupted, or stopped by an error that its events tell of."""
+    """The run, and how it ends: complete, interrupted, or stopped by an error that is in its events."""
     record = saver.record
     with Interrupt() as interrupt:
         try:
@@ -228,14 +228,14 @@ def _started(recipe: Recipe, first: int, total: int) -> Started:
 
 
 def _unsaid(before: Sequence[Event], recipe: Recipe, first: int) -> list[Event]:
-    """The event of the checkpoint that a run goes on from, where a kill came between the two."""
+    """The event of the checkpoint that a run resumes from, where a kill came between the two."""
     paths = {e.path for e in before if isinstance(e, Saved)}
     path = checkpoint_name(first)
     return [Saved(first - 1, path=path, weights=weights_of(recipe))] if first and path not in paths else []
 
 
 def _evaluate(recipe: Recipe, play: Player, record: Recorder, done: int, point: str) -> None:
-    """Sit the exams. Problems that are drawn are the same in all runs of a seed, and at all points of a run."""
+    """Run the exams. Problems that are drawn are the same in all runs of a seed, and at all points of a run."""
     options = record.options
     tasks = options.tasks_at(point)
     if not recipe.exams or tasks == 0:

@@ -1,7 +1,7 @@
 """Whose run folder it is: the Python files that its run.json names are run only for who started the run here.
 
-A run.json may name a recipe, a task, a reward or a truth in a file, and to go on with the run is to run them.
-Who starts such a run keeps a mark of it outside the folder, so that a folder from somebody else runs nothing by itself.
+A run.json may name a recipe, a task, a reward or a truth in a file, and resuming the run executes them.
+Who starts such a run keeps a mark of it outside the folder, so that a folder from another person executes nothing by itself.
 The mark is in $XDG_STATE_HOME/guerdon/made (~/.local/state/guerdon/made): two empty files, named by hashes of the run's
 random id and of the files it names, one with where they lie, one with what is in them.
 A folder that was moved, or whose file was edited in place, is still one's own.
@@ -58,7 +58,7 @@ def remember(config: Mapping[str, Any], here: Path) -> list[str]:
 
 
 def check_trust(run: str, config: Mapping[str, Any], trust: bool, slots: Collection[str] = tuple(FILE_OF)) -> None:
-    """Refuse a run that names Python files and was made by somebody else, unless the user says to trust it."""
+    """Refuse a run that names Python files and was made by another user, unless told to trust it."""
     files = python_files(config, slots)
     if not files or trust or any((_folder() / mark).is_file() for mark in _marks(config, absolute(""))):
         return

@@ -1,7 +1,7 @@
 """The truth that a run is watched by: another reward, or the task's own check, scores the same rollouts in the column `truth`.
 
 It is asked after all stages and observers, by the one scorer, and aside of the run: what it draws, reads, counts and logs is
-not the run's, so a run with a truth comes to the weights of one without.
+not the run's, so a run with a truth gives the same weights as one without.
 Leaves out: what is made of it (`guerdon/watch`).
 """
 
@@ -41,7 +41,7 @@ class TruthColumn:
         self.stage, self.copies = stage, copies
 
     def listeners(self, seed: int) -> list[Listener]:
-        """Who is to be told of episodes as they end: the task's own check, which reads and draws nothing of the run's."""
+        """The listener for finished episodes: the task's own check, which reads and draws nothing of the run's."""
         return listeners([self.stage], seed) if isinstance(self.stage, verified) and not self.copies else []
 
     def __call__(self, batch: Batch, play: Player) -> Batch:
@@ -54,7 +54,7 @@ class TruthColumn:
         return scored
 
     def hear(self, metrics: Mapping[str, Any]) -> None:
-        """The step before the one that a run goes on with: what schedules that follow a metric begin from."""
+        """The step before the one at which a run resumes: where schedules that follow a metric begin."""
         if hasattr(self.stage, "before"):
             self.stage.before = {name.removesuffix(MEAN): v for name, v in metrics.items() if name.endswith(MEAN)}
 

@@ -1,7 +1,7 @@
-"""The functions that run while somebody looks on: in this thread, in others, in processes that are forked.
+"""The functions that run while this is active: in this thread, in others, in processes that are forked.
 
-From Python 3.12 on every function tells once that it began, and then no more, which costs next to nothing. Before that every
-call is told, so a long run is looked at in pieces (`paced`): its start, its first steps and every `EVERY`-th step after them.
+From Python 3.12 on every function reports its first call only, which is cheap. Before that every
+call is reported, so a long run is traced in pieces (`paced`): its start, its first steps and every `EVERY`-th step after them.
 Leaves out: what libraries run; processes of our own that begin elsewhere (`store/identity.py` counts all of their code).
 """
 
@@ -31,7 +31,7 @@ _looking: list[WhatRan] = []
 
 
 def seen() -> list[str]:
-    """What ran while somebody looked on, by now; nothing where nobody does."""
+    """What ran while tracing so far; nothing without tracing."""
     return sorted(_looking[-1].units) if _looking else []
 
 
@@ -51,7 +51,7 @@ def ran_in(folder: Path) -> list[str]:
 
 
 class WhatRan:
-    """Collects units (`core.learn:Learn.__call__`) of the package, and of files beside a recipe of somebody's own.
+    """Collects units (`core.learn:Learn.__call__`) of the package, and of files beside a user's recipe.
 
     >>> from guerdon.core.seeds import derive
     >>> with WhatRan() as ran:
@@ -61,7 +61,7 @@ class WhatRan:
     """
 
     def __init__(self, beside: Path | None = None, folder: Path | None = None) -> None:
-        """Beside `beside` lie files that count too; in `folder` is kept what ran, for whoever goes on after a kill."""
+        """Beside `beside` lie files that count too; in `folder` is kept what ran, for a resumed run after a kill."""
         self.folder = folder
         self.units: set[str] = set(ran_in(folder)) if folder is not None else set()
         roots = [HOUSE, Path(guerdon.__file__).parent, *([beside, beside.resolve()] if beside is not None else [])]
@@ -94,7 +94,7 @@ class WhatRan:
         self.keep()
 
     def paced(self, event: Event) -> None:
-        """A listener of a run: has a look at some of its steps, where looking costs, and at all that is no step."""
+        """A listener of a run: traces some of its steps, where tracing costs time, and everything that is not a step."""
         if isinstance(event, Saved):
             self.keep()
         if sys.version_info < (3, 12) and isinstance(event, StepDone | Evaluated | Ended):
@@ -110,7 +110,7 @@ class WhatRan:
         sys.settrace(self._called if on else self._others[1])
 
     def _called(self, frame: FrameType, event: str, argument: Any) -> None:
-        """Told of every call: no line of it is."""
+        """Called for every call: its own lines are not traced."""
         code = frame.f_code
         if code not in self._met:
             self._note(code, frame)
@@ -124,7 +124,7 @@ class WhatRan:
             self._met.add(code)
             return
         above: FrameType | None = frame
-        while above is not None:  # what runs for an import runs once in a process, whoever looks on
+        while above is not None:  # code run by an import runs once in a process, traced or not
             if above.f_code.co_filename.startswith(IMPORTS):
                 return
             above = above.f_back

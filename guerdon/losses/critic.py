@@ -28,11 +28,19 @@ class value(Term):
     not have it; 0: off). `weight=0.5` makes it half the squared error.
 
     Assumes a `target` made before the update. The critic is unbiased for the mean of `target`, whatever that is: a
-    bootstrapped return brings its own bias, and `clip` biases it towards what it said before. The value of a trunk's
+    bootstrapped return brings its own bias, and `clip` biases it towards its earlier value. The value of a trunk's
     step is taught the mean of its tracks' returns. Steps without a target are taught nothing.
 
     Notes `value_error`, the mean squared error, and at the end of an update `explained_variance`, which is
     $1-\text{Var}(R-V)/\text{Var}(R)$ over the steps: 1 perfect, 0 no better than a constant, below 0 worse.
+
+    Args:
+        weight: factor of the loss.
+        target: column of the returns.
+        clip: range of the clipped value; 0 turns it off.
+        old: column of the values before the update.
+        mean: what counts the same: a step, a track, or a constant.
+        constant: divisor of a track's sum with `mean="constant"`.
 
     >>> import torch
     >>> import guerdon as gd

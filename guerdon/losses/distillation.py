@@ -30,20 +30,28 @@ class distilled(Term):
     r"""The generalised Jensen-Shannon divergence $\mathrm{JSD}_\lambda(p\|\pi) = \lambda\,\mathrm{KL}(p\|m) +
     (1-\lambda)\,\mathrm{KL}(\pi\|m)$, $m = \lambda p + (1-\lambda)\pi$, between teacher $p$ and student $\pi$.
 
-    GKD (Agarwal et al. 2023, arXiv:2306.13649). `mix` $=\lambda$: 0 stands for the forward $\mathrm{KL}(p\|\pi)$
-    (cover all that the teacher may say), 1 for the reverse $\mathrm{KL}(\pi\|p)$ (say only what it would; on-policy,
+    GKD (Agarwal et al. 2023, arXiv:2306.13649). `mix` $=\lambda$: 0 is the forward $\mathrm{KL}(p\|\pi)$
+    (cover all that the teacher may generate), 1 for the reverse $\mathrm{KL}(\pi\|p)$ (generate only what it would; on-policy,
     MiniLLM's aim), 1/2 is the symmetric one. At 0 and 1 it is the KL itself, as in TRL, not the limit of the formula,
     which is 0.
 
     Of the teacher it takes columns `{teacher}.top_token` and `{teacher}.top_logp`, [S, T]; of the student the live
-    reading `logp_at`, [S, T], its log-probs at those tokens. `rest` says what becomes of the others: "lump" takes
+    reading `logp_at`, [S, T], its log-probs at those tokens. `rest` is the treatment of the others: "lump" takes
     them for one more token, which gives a lower bound of the divergence over the whole vocabulary, exact at T = V;
-    "renormalise" compares the two as if there were no others, which is blind to a student that says something else
-    altogether; "drop" adds up the named tokens alone, exact at T = V and no divergence otherwise.
+    "renormalise" compares the two as if there were no others, which does not see a student that generates other
+    tokens; "drop" adds up the named tokens alone, exact at T = V and no divergence otherwise.
 
     Assumes the columns are of the temperature the student is read at. Exact at the visited steps where every token is
     named; on the student's own steps the gradient leaves out how the student chooses its steps, as in the paper, which
     biases it for the divergence of whole tracks.
+
+    Args:
+        mix: 0 is the forward KL, 1 the reverse.
+        teacher: name of the teacher, whose top tokens are columns.
+        rest: treatment of the probability outside of the teacher's top tokens.
+        weight: factor of the loss.
+        mean: what counts the same: a step, a track, or a constant.
+        constant: divisor of a track's sum with `mean="constant"`.
 
     >>> import torch
     >>> import guerdon as gd
@@ -100,6 +108,6 @@ def divergence(teacher: Tensor, student: Tensor, mix: float) -> Tensor:
 
 
 def _kl(p: Tensor, q: Tensor) -> Tensor:
-    """[S] KL(p || q) of log-probs; a token that p cannot say adds nothing."""
+    """[S] KL(p || q) of log-probs; a token of probability 0 under p adds nothing."""
     finite = torch.isfinite(p)
     return torch.where(finite, p.exp() * (torch.where(finite, p, 0.0) - torch.where(finite, q, 0.0)), 0.0).sum(1)

@@ -29,6 +29,10 @@ class sft(Term):
     one's own tries that went well it is rejection sampling fine-tuning. Given steps are read, never imitated. Assumes that
     what was done is worth doing. No paper: maximum likelihood.
 
+    Args:
+        mean: what counts the same: a step, a track, or a constant.
+        constant: divisor of a track's sum with `mean="constant"`.
+
     >>> import torch
     >>> import guerdon as gd
     >>> from guerdon.core.example import example_tries
@@ -49,11 +53,18 @@ class sft(Term):
 class advantage_weighted(Term):
     r"""$-\min(e^{A/\beta},\ most)\,\log\pi(a)$: imitation, of better actions more.
 
-    Advantage-weighted regression (Peng et al. 2019, arXiv:1910.00177, with `most=20`). It needs no log-probs of
-    whoever acted, so it learns from any record of actions, old or recited; nothing is ever pushed down. Its fixed
-    point is the policy that improves most on the record's within a KL of it, `beta` being the price; `most` biases it
-    towards the record. Assumes that the record has tried what is better. Notes `bounded`, the share of steps at `most`,
-    and `effective_samples`.
+    Advantage-weighted regression (Peng et al. 2019, arXiv:1910.00177, with `most=20`). It needs no log-probs
+    of the acting policy, so it learns from any record of actions, stale or demonstrated; no probability is pushed down. Its
+    fixed point is the policy that improves most on the record's within a KL of it, `beta` being the price; `most` biases it
+    towards the record. Assumes that the record has tried what is better. Notes `bounded`, the share of steps at `most`, and
+    `effective_samples`.
+
+    Args:
+        beta: temperature of the weights.
+        most: largest weight.
+        mean: what counts the same: a step, a track, or a constant.
+        constant: divisor of a track's sum with `mean="constant"`.
+        advantage: column of the advantage.
 
     >>> import torch
     >>> import guerdon as gd
@@ -95,6 +106,10 @@ class weighed(Term):
 
     Unbiased for the weighted objective where the loss is; for the unweighted one biased towards what counts more, on purpose,
     unless $c$ is an importance weight. No paper: a tool for those that weigh tokens (by entropy, by gain) or turns.
+
+    Args:
+        loss: the loss.
+        by: column of the weights.
 
     >>> import torch
     >>> import guerdon as gd
@@ -150,6 +165,12 @@ class step_values(Term):
     shown; where $y$ is right or wrong it is Brier's score, and pulls less than `step_labels` where it is very wrong.
     Assumes numbers of like policies. Notes `step_error`, what it minimises.
 
+    Args:
+        target: column of the values.
+        reading: reading of the model that is fitted.
+        mean: what counts the same: a step, a track, or a constant.
+        constant: divisor of a track's sum with `mean="constant"`.
+
     >>> import torch
     >>> import guerdon as gd
     >>> from guerdon.core.example import example_tries
@@ -183,6 +204,11 @@ class whole_value(Term):
     Zou et al. 2025, arXiv:2506.18896, teaches both together). Unbiased for the mean of $y$ over the tracks it is shown.
     Assumes tracks like those that will be scored. A track without a number teaches nothing. Notes `outcome_error`, the mean
     of $(\sigma(r) - y)^2$.
+
+    Args:
+        target: column of the values.
+        weight: factor of the loss.
+        reading: reading of the model that is fitted.
 
     >>> import torch
     >>> import guerdon as gd

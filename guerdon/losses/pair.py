@@ -42,12 +42,21 @@ class dpo(Term):
     where the pair's own margin $m$ is larger (ODPO, Amini et al. 2024, arXiv:2402.10571). `smoothing` $=\epsilon$
     takes every label $\ell$ for $\ell(1-\epsilon) + (1-\ell)\epsilon$: conservative DPO.
 
-    Assumes Bradley-Terry preferences (logistic) and pairs that cover what the policy may say; off-policy pairs are
-    learned from as they are, which biases it towards what they cover. Given steps are no merit of the actor's and do not
+    Assumes Bradley-Terry preferences (logistic) and pairs that cover what the policy may generate; off-policy pairs are
+    learned from as they are, which biases it towards what they cover. Given steps are not the actor's and do not
     count.
 
     Notes `margin`, the mean of $\beta(h^+-h^-)$; `accuracy`, how often it has the pair's sign; `better_gain` and
     `worse_gain`, the means of $\beta h$: both sinking is the usual way it goes wrong.
+
+    Args:
+        beta: strength of the KL constraint to the reference.
+        to: name of the reference model; "" for none.
+        link: loss of the difference: "logistic" (DPO), "square" (IPO) or "hinge" (SLiC).
+        per: sum over a track's steps, or their mean.
+        margin: constant margin (SimPO).
+        offset: factor of the pairs' margins (ODPO).
+        smoothing: label smoothing.
 
     >>> import torch
     >>> import guerdon as gd
@@ -104,6 +113,9 @@ class odds_ratio(Term):
     policy is sure of to the last bit has infinite odds; they are held at those of $1-p=10^{-6}$, without a gradient
     beyond. Assumes that a mean log-prob makes tracks of different lengths comparable: biased between them where it does not.
 
+    Args:
+        weight: factor of the loss.
+
     >>> import torch
     >>> import guerdon as gd
     >>> from guerdon.core.example import ExamplePlay, example_tries
@@ -137,6 +149,9 @@ class better_nll(Term):
     tokens, the same where lengths are. Labels do not enter: the better one is imitated however sure the pair is. Assumes
     that the better one is good. A mean over a track's steps, so biased for the likelihood of whole tracks: a step of a
     short one counts more.
+
+    Args:
+        weight: factor of the loss.
 
     >>> import torch
     >>> import guerdon as gd
@@ -193,6 +208,13 @@ class list_ranking(Term):
     Assumes values on a scale of about 1, for gains are powers of two, and pairs that stand within one list. Biased on purpose,
     to the head of lists; and as `dpo` is, towards what the lists cover. Notes `margin`, `accuracy` and `lambda`, the mean
     weight.
+
+    Args:
+        beta: scale of the log-ratio.
+        worth: column that orders a list.
+        lambdas: weigh a pair by the change of DCG.
+        adapt: weight of the similarity of hidden states in a segment's factor.
+        to: name of the reference model.
 
     >>> import torch
     >>> import guerdon as gd

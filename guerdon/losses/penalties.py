@@ -43,6 +43,13 @@ class kl(Term):
 
     The reference is a model of the recipe; one that follows the policy is `snapshot("policy", every=100)`.
 
+    Args:
+        to: name of the reference model.
+        kind: estimator.
+        mean: what counts the same: a step, a track, or a constant.
+        constant: divisor of a track's sum with `mean="constant"`.
+        corrected: multiply each step by its importance ratio, with its gradient.
+
     >>> import torch
     >>> import guerdon as gd
     >>> from guerdon.core.example import example_tries
@@ -84,6 +91,10 @@ class entropy(Term):
     The entropy is that of each step's whole distribution, not an estimate from the action that was drawn, so its
     gradient at the visited steps is exact; how the policy changes which steps are visited is left out, which biases
     it for the entropy of whole tracks. Assumes that the steps are the policy's own.
+
+    Args:
+        mean: what counts the same: a step, a track, or a constant.
+        constant: divisor of a track's sum with `mean="constant"`.
 
     >>> import torch
     >>> import guerdon as gd
@@ -136,6 +147,13 @@ class kl_cost(FieldColumns):
     language models); a trunk's step has the mean over its tracks. A reward that is already per step keeps its steps,
     and `per` must be "step". What was given costs nothing. A track without a reward has none after; a step that was
     learned but never sampled has no cost to take, and is not applicable.
+
+    Args:
+        to: name of the reference model.
+        kind: estimator.
+        per: one sum for each track, or a number for each step.
+        reward: column of the reward.
+        gives_to: column of the reduced reward.
 
     >>> import guerdon as gd
     >>> from guerdon.core.example import ExamplePlay, example_tries

@@ -146,9 +146,18 @@ class clipped(PolicyLoss):
     lengths weigh tracks. After it, biased: a step's own ratio does not correct for the steps before it, and the clip
     drops what has moved. (On a tree of nine tracks sampled by a policy whose logits are off by 0.7, the gradient is
     off by 35 % of its length unclipped, 74 % clipped, 59 % without any ratio; `tests/maths/test_losses_unbiased.py`.)
-    A trunk's advantage is the mean of its tracks': where the clip does not bite on it, a tree equals the chains it
-    stands for under `mean="step"` and `"constant"`, and under `"track"` if the tracks through a trunk are equally
+    A trunk's advantage is the mean of its tracks': where the clip does not bite on it, a tree equals its chains
+    under `mean="step"` and `"constant"`, and under `"track"` if the tracks through a trunk are equally
     long.
+
+    Args:
+        low: lower clip range, or a column with it.
+        high: upper clip range, or a column with it.
+        mean: what counts the same: a step, a track, or a constant.
+        constant: divisor of a track's sum with `mean="constant"`.
+        advantage: column of the advantage.
+        ratio: ratio of a step, or of a whole track.
+        dual: bound of the loss at negative advantages; 0 turns it off.
 
     >>> import torch
     >>> import guerdon as gd
@@ -199,9 +208,17 @@ class reweighted(PolicyLoss):
     itself: `high=4` here. Either may be the name of a column, as `clipped` has it.
 
     Assumes what `clipped` assumes, and is unbiased where it is: at the first update. After it, biased, though less
-    than `clipped`: a step's own ratio does not correct for the steps before it, and a bounded weight is no importance
+    than `clipped`: a step's own ratio does not correct for the steps before it, and a bounded weight is not an importance
     weight. The loss's value means nothing, its gradient does. With `low=0, high=0` it is REINFORCE on stale samples,
     uncorrected.
+
+    Args:
+        low: lower clip range, or a column with it.
+        high: upper clip range, or a column with it.
+        mean: what counts the same: a step, a track, or a constant.
+        constant: divisor of a track's sum with `mean="constant"`.
+        advantage: column of the advantage.
+        ratio: ratio of a step, or of a whole track.
 
     >>> import torch
     >>> import guerdon as gd
@@ -250,6 +267,9 @@ class sampled(FieldColumns):
     beyond it pull no more, whatever the sign of its advantage: biased, and the way to keep one broken step from an
     infinite ratio (verl keeps the logarithm within 20; no paper).
 
+    Args:
+        bound: limit of the log-ratio; 0 for none.
+
     >>> import guerdon as gd
     >>> gd.losses.clipped(old=gd.losses.sampled(bound=20.0))
     clipped(old=sampled(bound=20.0))
@@ -271,6 +291,12 @@ class truncated(FieldColumns):
     log-probs are those of the policy that drew, and `column` what the learner had before its update. A step's own
     weight, the default, leaves the steps before it uncorrected: less noise, some bias. Truncation biases towards the
     sampler's policy (the cap of 3 is TRL's). `bound` is that of `sampled`.
+
+    Args:
+        most: largest weight.
+        column: log-probs of the learner before its update.
+        level: weigh steps, or whole tracks.
+        bound: limit of the log-ratio; 0 for none.
 
     >>> import guerdon as gd
     >>> gd.losses.clipped(old=gd.losses.truncated(2.0)).needs
@@ -299,6 +325,13 @@ class masked(FieldColumns):
     and denominators still count it.
     `level="track"` judges, and leaves out, whole tracks by the product over their steps.
 
+    Args:
+        low: least ratio that is learned from.
+        high: largest ratio that is learned from.
+        column: log-probs of the learner before its update.
+        level: judge steps, or whole tracks.
+        bound: limit of the log-ratio; 0 for none.
+
     >>> import guerdon as gd
     >>> gd.losses.clipped(old=gd.losses.masked(0.5, 5.0))
     clipped(old=masked(high=5.0))
@@ -319,7 +352,7 @@ class masked(FieldColumns):
 
 BINS = 63  # odd: the middle one holds what did not move
 FINE = 1e-3  # bins are even in the logarithm of the ratio up to here and grow with it from here on, a third each
-MOST = 3.0  # the largest logarithm of a ratio that is told from larger ones
+MOST = 3.0  # the largest logarithm of a ratio that differs from larger ones
 REACH = math.asinh(MOST / FINE)
 WIDTH = 2 * REACH / BINS
 QUANTILES = {"p01": 0.01, "p50": 0.5, "p99": 0.99}

@@ -81,7 +81,7 @@ def reduce(
 ) -> Tensor:
     """`step`: every step counts the same (DAPO). `track`: every track counts the same, whatever its length (GRPO).
     `constant`: a sum over steps, over tracks times `constant` (Dr. GRPO). With `members`, `x` is a number for each of
-    them. Inside `weighed` each counts as much as its column says, over the same denominators. For what a loss learns from;
+    them. Inside `weighed` each counts by its column, over the same denominators. For what a loss learns from;
     what it notes is an `average`."""
     if COUNTS in batch.cols:
         if members is None and has_tracks(batch, COUNTS):
@@ -99,7 +99,7 @@ def reduce(
 
 
 def reduce_tracks(x_K: Tensor, batch: Batch) -> Tensor:
-    """The mean over tracks of what a loss learns from, inside `weighed` each as much as its column says."""
+    """The mean over tracks of what a loss learns from, inside `weighed` each by its column."""
     if COUNTS in batch.cols:
         if batch.cols[COUNTS].level != "track":  # `weighed` put it there: what a user named is another
             raise UserError("a loss over whole tracks can be weighed by a column per track alone")

@@ -39,6 +39,13 @@ class bradley_terry(Term):
     transitive or the pairs of one prompt are few: it learns an order, on the scale of log-odds. Notes `accuracy`, `margin`
     and `score_mean`.
 
+    Args:
+        reading: reading of the model that is the score.
+        margin: factor of the pairs' margins.
+        scaled: multiply a pair's loss by its margin.
+        centre: weight of the penalty that pulls scores to zero.
+        smoothing: label smoothing.
+
     >>> import torch
     >>> import guerdon as gd
     >>> from guerdon.core.example import ExamplePlay, example_tries
@@ -86,6 +93,12 @@ class outcome(Term):
     Notes `outcome_error`, the mean of $(\hat y - y)^2$ with $\hat y$ the prediction: the Brier score where it is a
     chance.
 
+    Args:
+        target: column of the target.
+        kind: squared error, or cross-entropy.
+        weight: factor of the loss.
+        reading: reading of the model that is fitted.
+
     >>> import torch
     >>> import guerdon as gd
     >>> from guerdon.core.example import example_tries
@@ -130,6 +143,13 @@ class step_labels(Term):
     `step_accuracy`, and at the end of an update `right_on_good`, `right_on_bad` and `step_f1`, their harmonic mean
     (labels cut at 1/2).
 
+    Args:
+        target: column of the labels.
+        reading: reading of the model that is fitted.
+        good: weight of steps labelled 1.
+        mean: what counts the same: a step, a track, or a constant.
+        constant: divisor of a track's sum with `mean="constant"`.
+
     >>> import torch
     >>> import guerdon as gd
     >>> from guerdon.core.example import example_tries
@@ -159,7 +179,7 @@ class step_labels(Term):
     def derive(self, metrics: Mapping[str, float]) -> dict[str, float]:
         derived = dict(metrics)
         good, good_right, bad_right = (derived.pop(n, 0.0) for n in ("good", "good_right", "bad_right"))
-        if not 1e-9 < good < 1 - 1e-9:  # all of one kind: there is nothing to tell apart
+        if not 1e-9 < good < 1 - 1e-9:  # all of one kind: there is nothing to distinguish
             return derived
         derived["right_on_good"], derived["right_on_bad"] = good_right / good, bad_right / (1 - good)
         both = derived["right_on_good"] + derived["right_on_bad"]
@@ -178,6 +198,11 @@ class implicit_outcome(Term):
     `rewards.implicit` reads it. The sum grows with length, so its scale does too. Assumes that the log-odds of the outcome
     are such a sum; biased where they are not, and for tracks of another policy than those it saw. Notes
     `outcome_accuracy`.
+
+    Args:
+        beta: scale of the log-ratio.
+        target: column of the outcome, in [0, 1].
+        to: name of the reference model.
 
     >>> import torch
     >>> import guerdon as gd

@@ -28,6 +28,11 @@ class by_sign(Term):
     find `positive=0.1` best on their tasks). Assumes what the loss does. Biased: any weights but equal ones bias the
     gradient, on purpose.
 
+    Args:
+        loss: a policy loss.
+        positive: factor of positive advantages.
+        negative: factor of negative advantages.
+
     >>> import torch
     >>> import guerdon as gd
     >>> from guerdon.core.example import example_tries
@@ -77,8 +82,8 @@ class finished(FieldColumns):
 
     What would have come after a cut is unknown, and a score of the stump punishes thinking that may have been sound:
     DAPO's overlong filtering (Yu et al. 2025, arXiv:2503.14476). Tracks that are left out are in no denominator
-    either; their scores were in their group's mean all the same, as in the paper. Assumes that being cut says nothing
-    about the try. Biased where it does: a policy is never told that it runs on for ever. Watch `cut_share`, or punish
+    either; their scores were in their group's mean all the same, as in the paper. Assumes that a cut is independent
+    of the try's quality. Biased where it does: a policy is never penalised for not stopping. Watch `cut_share`, or punish
     length softly in the reward.
 
     >>> import guerdon as gd

@@ -1,7 +1,8 @@
 """Losses add up: `clipped() + kl(0.04) + entropy(0.01)` is a loss too.
 
 What a loss notes while it learns are sums over `batch.count`, so that they add up over micro-batches.
-What is no sum (an effective sample size, an explained variance) it makes of them at the end of an update, in `derive`.
+Metrics that are not sums (an effective sample size, an explained variance) are computed from them at the end of an update, in
+`derive`.
 """
 
 from __future__ import annotations

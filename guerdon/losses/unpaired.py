@@ -28,13 +28,21 @@ class kto(Term):
     $h(y) = \sum_t\log\frac{\pi(y_t)}{\pi_{ref}(y_t)}$ and $z_0$, without a gradient, is how far the policy is from
     its reference on the whole (KTO, Ethayarajh et al. 2024, arXiv:2402.01306). `label` is a track column, 1 good and
     0 bad; between them the mixture. `baseline` is the column of $z_0$, as `mismatched_kl` gives it: over a whole
-    batch, before it is split, so that micro-batches cannot change it. TRL estimates it anew in each micro-batch.
+    batch, before it is split, so that micro-batches cannot change it. TRL re-estimates it in each micro-batch.
     Without `baseline`, $z_0=0$, which the paper finds to do after supervised fine-tuning. The paper advises
     $\lambda_D n_D / \lambda_U n_U$ in [1, 1.5].
 
     Assumes labels that hold without a partner, and a $z_0$ near the KL. Biased as far as $z_0$ is (`mismatched_kl`), and on
     purpose: the loss saturates, so a track far on either side pulls no more. Notes `good_gain` and `bad_gain`, the means
     of $\beta h$.
+
+    Args:
+        beta: scale of the log-ratio.
+        to: name of the reference model.
+        label: column: 1 good, 0 bad.
+        good: weight of good tracks.
+        bad: weight of bad tracks.
+        baseline: column of the reference point; 0 without one.
 
     >>> import torch
     >>> import guerdon as gd
@@ -81,10 +89,15 @@ class mismatched_kl(FieldColumns):
     every track (Ethayarajh et al. 2024, arXiv:2402.01306).
 
     Answers are moved along by as many tracks as the largest group has, so that no prompt gets an answer of its own
-    task while there are enough tasks. Both models read every answer once more. Of tracks of several segments the
+    task while there are enough tasks. Both models process every answer a second time. Of tracks of several segments the
     first is taken. Assumes a batch of several tasks. Biased upwards by the maximum with 0 and, as the paper says, not
-    the KL at all, for answers to other prompts are no samples of the policy; it is cheap, and it tells a policy that
-    has drifted from one that has not.
+    the KL at all, for answers to other prompts are not samples of the policy; it is cheap, and it distinguishes a policy
+    that has drifted from one that has not.
+
+    Args:
+        model: name of the policy.
+        to: name of the reference model.
+        gives_to: column of the estimate.
 
     >>> import guerdon as gd
     >>> gd.losses.mismatched_kl().gives

@@ -202,7 +202,7 @@ def architecture_of(fields: Mapping[str, Any], where: str) -> str:
 
 
 def known_architectures() -> set[str]:
-    """What a config.json may say that is one of our families."""
+    """The entries of a config.json of our families."""
     return {name for family in ARCHITECTURES.values() for name in (family.architecture, family.model_type)}
 
 
@@ -270,7 +270,7 @@ def _ropes(given: Given) -> tuple[Rope, Rope | None]:
 
 
 def _rope(given: Given, fields: Mapping[str, Any], theta: float) -> Rope:
-    """One set of rotary parameters. What is not said is as in transformers."""
+    """One set of rotary parameters. Missing entries are as in transformers."""
     kind = fields.get("rope_type", fields.get("type")) or "default"
     if kind not in ROPES:
         raise UserError(f"{given.where}: rope_type {kind!r} is not supported; {', '.join(map(repr, ROPES))} are")
@@ -304,7 +304,7 @@ def _rope(given: Given, fields: Mapping[str, Any], theta: float) -> Rope:
 
 
 def _yarn_gain(fields: Mapping[str, Any], factor: float) -> float:
-    """What cosine and sine are multiplied with (arXiv:2309.00071, eq. 22), or what config.json says in its place."""
+    """What cosine and sine are multiplied with (arXiv:2309.00071, eq. 22), or config.json's value in its place."""
 
     def usual(by: float = 1.0) -> float:
         return 1.0 if factor <= 1 else 0.1 * by * math.log(factor) + 1.0
@@ -320,7 +320,7 @@ def _yarn_gain(fields: Mapping[str, Any], factor: float) -> float:
 
 
 def config_to(config: DecoderConfig, dtype: torch.dtype) -> dict[str, Any]:
-    """The dictionary of a config.json, without token ids. What the family's file cannot say is refused."""
+    """The dictionary of a config.json, without token ids. What the family's file cannot express is refused."""
     family = ARCHITECTURES[config.family]
     gate = next(theirs for theirs, ours in GATES.items() if ours == config.gate)
     fields = {

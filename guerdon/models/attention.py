@@ -1,4 +1,4 @@
-"""What each token attends to: a decoder runs over a flat row of tokens, and its memory says what each looks back at.
+"""What each token attends to: a decoder runs over a flat row of tokens, and its memory gives what each attends to.
 
 `Runs` is the memory of training and of reading prompts: stretches of tokens, each after an earlier stretch or none.
 A prompt that several answers follow, or the trunk of a tree, therefore stands in the row once.
@@ -80,7 +80,7 @@ class Memory(Protocol):
 class Pick:
     """x[index], for many x: its gradient on a GPU is added up in a fixed order, which is worked out once.
 
-    `own` are the places that are no padding, where there is padding: it picks any row, and nothing comes back from it. (All
+    `own` are the places without padding, where there is padding: it picks any row, and nothing comes back from it. (All
     of it picks one row, whose sum would be as long as all padding together.)
     """
 

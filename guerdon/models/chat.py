@@ -29,7 +29,7 @@ from guerdon.models.chat_template import Bounded, TemplateRefused
 from guerdon.models.encoded_turn import Encoded
 from guerdon.models.template_clock import told
 
-MARK = re.compile(r"QxSlot(\d+)xQ")  # stands for a text: letters and digits alone, which no template changes or strips
+MARK = re.compile(r"QxSlot(\d+)xQ")  # a text's placeholder: letters and digits, which no template changes or strips
 PAD = "\n\x1f"  # white space around a mark, to see how much of it a template strips: all, line breaks alone, none
 KEPT = ("role", "type")  # words a template decides by; every other text becomes a mark
 CALLS = {  # what a template has in it, by the format of calls (`core/call_formats.py`)
@@ -42,7 +42,7 @@ SKELETONS, TEXTS = 512, 256  # how many are remembered
 
 @dataclass(frozen=True)
 class Format:
-    """What files say about text, beside the tokenizer."""
+    """Settings of text in files, beside the tokenizer."""
 
     template: str | None = None
     names: Mapping[str, str] = field(default_factory=dict)  # bos_token, eos_token, ... as templates see them
@@ -88,7 +88,8 @@ class Refused(UserError):
 
 
 class Chat:
-    """The conversation format of a model. `ends` are the tokens that end a turn: the first is the one it is taught to say."""
+    """The conversation format of a model. `ends` are the tokens that end a turn: the first is the one it is trained to
+    generate."""
 
     def __init__(self, tokenizer: Tokenizer, format: Format) -> None:
         tokenizer.no_truncation()
@@ -112,7 +113,7 @@ class Chat:
         return self
 
     def encode(self, view: Any, path: Sequence[Segment] = ()) -> tuple[int, ...]:
-        """A view after what was said before, `path`: only what is new. The tries at a prompt all open with the same text, and
+        """A view after the earlier turns, `path`: only what is new. The tries at a prompt all open with the same text, and
         a later turn is asked for twice: whether it fits, and then to be read."""
         if not isinstance(view, str):
             return self._encode(view, path)
@@ -124,7 +125,7 @@ class Chat:
 
     @functools.cached_property
     def hears_system(self) -> bool:
-        """Whether there is a place for a system message: a template may refuse it, or leave out what it says."""
+        """Whether there is a place for a system message: a template may refuse it, or drop its text."""
         if self._template is None:
             return False
         texts: list[str] = []
@@ -142,7 +143,7 @@ class Chat:
         return next((name for name, signs in CALLS.items() if any(sign in template for sign in signs)), "hermes")
 
     def _said(self, view: Any) -> list[Any]:
-        """The messages of a view. What a system message says goes before the user's words where it has no place of its own."""
+        """The messages of a view. The text of a system message goes before the user's where it has no place of its own."""
         messages = _messages(view)
         if messages[0].get("role") != "system" or len(messages) == 1 or self.hears_system:
             return messages
@@ -152,7 +153,7 @@ class Chat:
         return [{**user, "content": f"{system['content']}\n\n{user['content']}"}, *rest]
 
     def more(self, view: Any) -> tuple[int, ...]:
-        """A view inside a turn that goes on: its text as it is, with nothing of the template around it."""
+        """A view inside a continued turn: its text as it is, without the template around it."""
         return tuple(self.tokens(_plain(view)))
 
     def _encode(self, view: Any, path: Sequence[Segment]) -> tuple[int, ...]:
@@ -175,7 +176,7 @@ class Chat:
 
     def tokens(self, text: str) -> list[int]:
         """Text alone: what looks like a special token is plain characters."""
-        self.tokenizer.encode_special_tokens = True  # asked every time: a copy of a tokenizer forgets it was told
+        self.tokenizer.encode_special_tokens = True  # asked every time: a copy of a tokenizer forgets the setting
         return self._tokenised(text).ids
 
     def _tokenised(self, text: str) -> Encoding:
@@ -188,14 +189,14 @@ class Chat:
     # --- skeletons --------------------------------------------------------------------------------------------------
 
     def _try_out(self) -> None:
-        """A template that does not work says so when the model is loaded, not at the first conversation."""
+        """A template that does not work fails when the model is loaded, not at the first conversation."""
         if self._template is not None:
             with contextlib.suppress(Refused):  # it is for other conversations
                 self._skeleton(json.dumps([{"role": "user", "content": _mark("", [])}]), -1, False, told())
 
     def _make_skeleton(self, marked: str, after: int, ended: bool, now: datetime) -> Skeleton:
-        """The template's text around the marks; `after` the words of an earlier turn, and its end if that was said. It may tell
-        the time, `now`."""
+        """The template's text around the marks; `after` the text of an earlier turn, and its end if that was generated. It may
+        contain the time, `now`."""
         messages = json.loads(marked)
         self._refuse_forged(messages)
         parts = self._parts(marked, True)
@@ -387,7 +388,7 @@ def _compiled(template: str) -> Bounded:
 
 
 def _heard(messages: list[Any], after: int) -> list[int]:
-    """The texts of the last thing a user says, by number; none where that was said before the text `after`."""
+    """The texts of the user's last message, by number; none where that precedes the text `after`."""
     for message in reversed(messages):
         if message.get("role") == "user":
             content = message["content"]

@@ -217,7 +217,7 @@ SIZED = (str, bytes, range, list, tuple, set, Mapping)
 
 
 class _Tolls(NodeTransformer):
-    """Puts a toll where jinja asks nobody: loops, macros, lists, and texts put together with `~`."""
+    """Adds a cost limit where jinja has none: loops, macros, lists, and texts put together with `~`."""
 
     def visit_For(self, node: nodes.For) -> nodes.Node:
         return _with_toll(self.generic_visit(node), node.body)

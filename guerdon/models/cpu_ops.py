@@ -26,7 +26,7 @@ BLOCK = 64  # rows that are multiplied at a time where their number must not mat
 
 def stretches(x: Tensor) -> list[slice]:
     """Rows at a time, so few that what several operations make of them stays in the processor's cache from one to the next.
-    Operations on single numbers and on rows come to the same in any stretch."""
+    Operations on single numbers and on rows give the same result in any stretch."""
     rows = max(1, NUMBERS * torch.get_num_threads() // max(1, x[:1].numel()))
     return [slice(at, at + rows) for at in range(0, len(x), rows)]
 

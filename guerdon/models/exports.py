@@ -61,7 +61,7 @@ def export_language_model(model: TextModel, folder: Path) -> Exported:
 
 
 def _without_head(model: TextModel) -> tuple[str, ...]:
-    return () if head_of(model.weights) is None else ("its value head is left out: it is no part of its words",)
+    return () if head_of(model.weights) is None else ("its value head is not exported: it is not needed for text",)
 
 
 def export_adapter(model: TextModel, folder: Path, base: str) -> Exported:

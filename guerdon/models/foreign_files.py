@@ -42,7 +42,7 @@ def library(architecture: str) -> Any:
 
 
 def read_config(folder: Path) -> Any:
-    """What config.json says, as `transformers` understands it."""
+    """The config.json, as `transformers` parses it."""
     architecture = huggingface.architecture(folder)
     _refuse(read_object(folder / "config.json"), str(folder / "config.json"))
     huggingface.refuse_adapter(folder)  # that library would load it over the model it names, wherever that is
@@ -97,7 +97,7 @@ def longest(config: Any) -> int | None:
 def read_net(folder: Path, config: Any, dtype: torch.dtype, size: int) -> nn.Module:
     """The model with the folder's weights, all of them; `size` is how many there should be."""
     transformers = library(huggingface.architecture(folder))
-    stored = huggingface.Stored(folder)  # says what is wrong with the files themselves
+    stored = huggingface.Stored(folder)  # reports what is wrong with the files themselves
     if size > 2 * stored.numbers:
         raise UserError(f"{stored.path} holds {stored.numbers} numbers, config.json asks for {size}: they do not fit")
     with _opening(transformers, stored.path):
@@ -178,7 +178,7 @@ def _opening(transformers: Any, path: Path) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _quiet(transformers: Any) -> Iterator[None]:
-    """Without its progress bars and reports: what matters in them is said by us."""
+    """Without its progress bars and reports: we report what matters in them."""
     logging = transformers.utils.logging
     level, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
     logging.set_verbosity(logging.CRITICAL)

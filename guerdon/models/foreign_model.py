@@ -39,7 +39,7 @@ from guerdon.models.value_head import head
 READ_TOKENS = 16384  # of one forward pass, padding included; a batch of more is read in several
 LOOKED_AT = 64  # tokens by which a pass is seen
 ENDLESS = 1 << 30  # positions of a model that knows no limit
-VOLATILE = ("transformers_version", "_name_or_path", "dtype", "torch_dtype")  # of a config: says nothing of the shape
+VOLATILE = ("transformers_version", "_name_or_path", "dtype", "torch_dtype")  # of a config: irrelevant to the shape
 
 
 @part
@@ -141,7 +141,7 @@ class foreign(TextModel):
 
     def read(self, batch: Batch, want: Sequence[str]) -> dict[str, Tensor]:
         """Log-prob and entropy of every step, of the distribution it was sampled from, and `hidden`, [S, E], the last layer's
-        state after it, under the weights as they are. What the head says is `value` before each step, `after` it, and `final`
+        state after it, under the weights as they are. The head's output is `value` before each step, `after` it, and `final`
         after each track's last token."""
         self._check_lengths(batch)
         if self.head_fits is None:
@@ -181,7 +181,7 @@ class foreign(TextModel):
 
     def _scores(self, rows: Rows, hidden: Tensor, token: Tensor, how: Sequence[Sampling]) -> tuple[Tensor, Tensor]:
         """[N] log-probs and [N] entropies of one block."""
-        if not self.head_fits:  # the logits are made once more for the gradient, as those of our own models are
+        if not self.head_fits:  # the logits are recomputed for the gradient, as those of our own models are
             logp_and_entropy: tuple[Tensor, Tensor] = checkpoint(
                 self._from_logits, rows, token, how, use_reentrant=False
             )

@@ -16,8 +16,12 @@ from guerdon.models.standin import StandIn, behind
 
 @part
 class snapshot(StandIn):
-    """The weights of `of` as they were at the start, or `every` so many steps ago at most: copied anew after each
-    `every`-th step (0: never again). Its weights are its own and go to the checkpoint.
+    """The weights of `of` as they were at the start, or `every` so many steps ago at most: copied again after each
+    `every`-th step (0: never). Its weights are its own and go to the checkpoint.
+
+    Args:
+        of: name of the model.
+        every: steps between two copies; 0 keeps the first.
 
     >>> import guerdon as gd
     >>> {"policy": gd.models.tabular(), "reference": gd.models.snapshot("policy")}

@@ -52,8 +52,8 @@ GEMMA_PARTS = {
     "pre_feedforward_layernorm": "ffn_norm",
     "post_feedforward_layernorm": "post_ffw_norm",
 }
-FREQUENCIES = "rope_freqs.weight"  # what each angle is divided by: how such a file says `llama3` positions
-LLAMA3 = {"low": 1.0, "high": 4.0, "original": 8192}  # of Llama 3.1 to 3.3; the file does not say them
+FREQUENCIES = "rope_freqs.weight"  # what each angle is divided by: `llama3` positions in such a file
+LLAMA3 = {"low": 1.0, "high": 4.0, "original": 8192}  # of Llama 3.1 to 3.3; not in the file
 
 
 def read(path: Path) -> tuple[DecoderConfig, Chat, Mapping[str, Tensor]]:
@@ -206,7 +206,7 @@ def _llama3(factors: Tensor, theta: float, where: str) -> dict[str, Any]:
 
 
 def _gemma(metadata: Mapping[str, Any], fields: Mapping[str, Any], get: Any) -> dict[str, Any]:
-    """What llama.cpp knows of Gemma 3 without being told: every sixth layer is full, and how 27B scales its queries."""
+    """What llama.cpp assumes for Gemma 3 without metadata: every sixth layer is full, and how 27B scales its queries."""
     layers = fields["num_hidden_layers"] or 0
     pattern = metadata.get("gemma3.attention.sliding_window_pattern", 6)
     if not isinstance(pattern, list):

@@ -1,5 +1,5 @@
 """The head of a GGUF file, gone through before anything else reads it:
-every count and length in it is held against the file.
+every count and length in it is checked against the file.
 
 What reads such files takes counts at their word: one that lies would have it loop for ever, or ask for all memory.
 Leaves out: what the values mean (`gguf.py`).

@@ -1,6 +1,6 @@
 """The tokenizer of a GGUF file, built from its metadata: byte-level BPE as GPT-2's, or SentencePiece's BPE as Gemma's.
 
-The file names how text is cut before merging (`tokenizer.ggml.pre`) and leaves the rest to whoever reads it;
+The file names how text is cut before merging (`tokenizer.ggml.pre`) and leaves the rest to the reader;
 the rules here are those of the tokenizer.json of the models it names.
 Leaves out: other kinds (WordPiece, unigram), which are refused.
 """

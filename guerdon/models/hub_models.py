@@ -1,7 +1,7 @@
 """Models by the id they have on the Hugging Face hub: ORG/NAME.
 
-One that was downloaded before is taken from the hub's cache, without asking anybody; one that was not is fetched into it.
-Where the hub can not be reached, a line says how to bring the model here, and nothing waits for long.
+One that was downloaded before is taken from the hub's cache, offline; one that was not is fetched into it.
+Where the hub can not be reached, a line shows how to bring the model here, and nothing waits for long.
 Leaves out: what is in a model's folder (`huggingface.py`).
 """
 
@@ -22,7 +22,7 @@ from guerdon.models.huggingface import INDEX, WEIGHTS
 from guerdon.models.plain_files import is_there, read_object
 
 ID = re.compile(r"[A-Za-z0-9][\w.-]{0,95}/[A-Za-z0-9][\w.-]{0,95}")
-PATIENCE = 10.0  # seconds in which the hub must have said what it has under a name
+PATIENCE = 10.0  # seconds in which the hub must have answered what it has under a name
 TEXTS = ("*.json", "*.jinja")
 TRUE = ("1", "ON", "YES", "TRUE")
 
@@ -103,7 +103,7 @@ def _fetched(library: Any, name: str, weights: bool) -> Path:
 
 
 def _in_time(ask: Callable[[], Any]) -> Any:
-    """What a call comes to, if it does so soon: to look up a host's name may take minutes, whatever limit a library has."""
+    """The result of a call within a time limit: looking up a host's name may take minutes, whatever limit a library has."""
     said: list[Any] = []
     broke: list[Exception] = []
 

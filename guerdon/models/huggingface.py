@@ -59,7 +59,7 @@ def read_config(folder: Path) -> DecoderConfig:
 
 
 def architecture(folder: Path) -> str:
-    """What config.json says the model is."""
+    """The model's architecture in config.json."""
     path = _present(folder, "config.json")
     return architecture_of(read_object(path), str(path))
 
@@ -216,7 +216,7 @@ def check_weights(stored: Stored, config: DecoderConfig) -> None:
 
 
 def refuse_adapter(folder: Path) -> None:
-    """A model that is to be changed by what lies beside it is another one than its weights say."""
+    """A model that is to be changed by what lies beside it is another one than its weights alone."""
     if is_there(folder / "adapter_config.json"):
         raise UserError(
             f"{folder} holds an adapter beside its config.json: put it into a folder of its own, for lm.adapter, or merge it"
@@ -236,7 +236,7 @@ def write(folder: Path, net: Decoder, tokenizer: Tokenizer, format: Format = OWN
 
 
 def write_tensors(folder: Path, tensors: Mapping[str, Tensor], most: int = SHARD) -> None:
-    """Weights as one file, or as several of at most so many bytes with an index that says which holds what."""
+    """Weights as one file, or as several of at most so many bytes with an index of which holds what."""
     shards: list[dict[str, Tensor]] = [{}]
     room = most
     for name, tensor in tensors.items():
@@ -255,7 +255,7 @@ def write_tensors(folder: Path, tensors: Mapping[str, Tensor], most: int = SHARD
 
 
 def write_chat(folder: Path, chat: Chat, max_positions: int | None, **generation: Any) -> dict[str, Any]:
-    """All but config.json and the weights; `generation` is what else generation_config.json says. Returns token ids."""
+    """All but config.json and the weights; `generation` is the rest of generation_config.json. Returns token ids."""
     tokenizer, format, ends = chat.tokenizer, chat.format, chat.ends
     numbers: dict[str, Any] = {"eos_token_id": ends[0] if len(ends) == 1 else list(ends)}
     for key in sorted({"bos_token", "pad_token"} & set(format.names)):

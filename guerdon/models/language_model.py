@@ -56,8 +56,18 @@ class lm(TextModel):
     It runs `on` a GPU where there is one. With `recompute`, what a layer computed is computed again for its gradient
     instead of being kept: a third more work, a fraction of the memory.
 
-    With `value` it has a head that says a number: a critic, or a reward model. A fresh one says 0. `value` may also be a
+    With `value` it has a head that returns a number: a critic, or a reward model. A fresh one returns 0. `value` may also be a
     `head(outputs=3, width=64)`, of several numbers or with a hidden layer.
+
+    Args:
+        source: a Hugging Face folder, or a .gguf file.
+        dtype: type of the weights in memory.
+        lora: rank of an adapter that is trained in place of the weights; 0 for none.
+        lora_alpha: its scale, divided by the rank; 0 for twice the rank.
+        adapter: folder of an adapter to start from.
+        on: device.
+        recompute: compute activations again in the backward pass, to save memory.
+        value: add a value head.
 
     >>> import guerdon as gd
     >>> policy = gd.models.load("sprig", lora=8)
@@ -197,7 +207,7 @@ class lm(TextModel):
 
     @property
     def is_base_as_read(self) -> bool:
-        """Whether the weights below the adapter are those of the source: nobody has written to them since."""
+        """Whether the weights below the adapter are unchanged since loading."""
         return sums([*self.frozen_weights().values()]) == self.as_read
 
     def save_adapter(self, folder: str | Path) -> None:
@@ -263,7 +273,7 @@ class lm(TextModel):
 
         `logp` and `entropy` are of the distribution each step was sampled from; `certainty`, without a gradient, is how far
         it is from uniform before anything is cut from it; `top_token` and `top_logp`, [S, T], are its likeliest tokens, and
-        `logp_at` the log-probs of those that another model named (the batch's column `MODEL.top_token`). What the head says
+        `logp_at` the log-probs of those that another model named (the batch's column `MODEL.top_token`). The head's output
         is `value` before each step, `after` it, and `final` after each track's last. `hidden`, [S, E], is the last layer's
         state after each step.
         """
@@ -326,7 +336,7 @@ class lm(TextModel):
 
 
 def _named_tokens(batch: Batch) -> Tensor:
-    """[S, T] the tokens that a teacher named; token 0 at steps it did not read, which nobody learns from."""
+    """[S, T] the tokens that a teacher named; token 0 at steps it did not process, which are not trained on."""
     columns = [name for name in batch.cols if name.endswith(".top_token")]
     if len(columns) != 1:
         raise UserError(

@@ -1,6 +1,6 @@
 """From hidden states to the log-prob of a token and the entropy, without ever holding the logits of all tokens.
 
-The logits of a few thousand tokens at a time are made, used and thrown away, and made once more for the gradient.
+The logits of a few thousand tokens at a time are computed, used and freed, and recomputed for the gradient.
 Temperature divides the logits, as it did when the token was sampled.
 
 Axes: N tokens, E width of the residual stream, V vocabulary.
@@ -64,7 +64,7 @@ class _TokenScores(Function):
     @once_differentiable
     def backward(ctx: Any, by_logp: Tensor | None, by_entropy: Tensor | None) -> tuple[Tensor | None, ...]:
         hidden, head, token, cold, entropy, total = ctx.saved_tensors
-        kept, ctx.kept = ctx.kept, None  # a kernel writes over it: a second pass makes it anew
+        kept, ctx.kept = ctx.kept, None  # a kernel writes over it: a second pass recomputes it
         by_hidden = torch.empty_like(hidden) if ctx.needs_input_grad[0] else None
         wide = torch.promote_types(head.dtype, torch.float32)
         by_head = torch.zeros(head.shape, dtype=wide, device=head.device) if ctx.needs_input_grad[1] else None

@@ -32,11 +32,11 @@ from guerdon.models.decoder import Decoder, LayerWeights, weight_shapes
 from guerdon.models.names import parts_of
 
 FUSED = ("qkv", "out", "gate_up", "down")  # a layer's matrices; all seven projections are adapted (arXiv:2305.14314)
-ALPHA = 2.0  # times the rank, unless said: TRL's ModelConfig has rank 16 and alpha 32
+ALPHA = 2.0  # times the rank, by default: TRL's ModelConfig has rank 16 and alpha 32
 
 
 class Projection(NamedTuple):
-    """One of the matrices that Hugging Face keeps apart."""
+    """One of the matrices that Hugging Face keeps separate."""
 
     path: str  # below `model.layers.N.`
     inputs: int

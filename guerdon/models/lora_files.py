@@ -1,6 +1,6 @@
 """Adapters as peft's files: adapter_config.json and adapter_model.safetensors, read and written without peft.
 
-Which projections are adapted, and with which rank, is read off the tensors; the config says how they are scaled.
+Which projections are adapted, and with which rank, is read off the tensors; the config has their scale.
 What an adapter may hold beside plain LoRA is refused in one line, never passed over.
 """
 

@@ -29,6 +29,10 @@ def load(name: str, **settings: Any) -> Model:
     """A model by name (shipped or fresh weights), from a folder that `save` wrote, a Hugging Face folder, a GGUF file or the
     Hugging Face hub (ORG/NAME).
 
+    Args:
+        name: a name, a folder, a file, or ORG/NAME of the hub.
+        settings: knobs of the model.
+
     >>> import guerdon as gd
     >>> gd.models.load("tabular", vocab="ab", length=1)
     tabular(vocab='ab', length=1)
@@ -72,6 +76,10 @@ def save(model: Model, folder: str | Path) -> None:
 
     A model that knows a folder format of its own (`store`) is written in it; its knobs then name places in the folder. Of
     one with an adapter that is the adapter, with the place and hash of the weights below it; those that lie nowhere else too.
+
+    Args:
+        model: the model.
+        folder: where to write.
 
     >>> import tempfile
     >>> import guerdon as gd
@@ -161,7 +169,7 @@ def _load_folder(folder: Path, settings: dict[str, Any]) -> Model:
 
 
 def _places(folder: Path, config: dict[str, Any], settings: dict[str, Any]) -> dict[str, str]:
-    """Where the parts of a saved model lie: in its own folder, for what lies elsewhere is no part of it. But the weights below
+    """Where the parts of a saved model lie: in its own folder, for what lies elsewhere is not part of it. But the weights below
     an adapter may, for their hash is here."""
     places = {k: v for k in PLACES if k not in settings and (v := config["knobs"].get(k))}
     for name, place in places.items():
@@ -187,7 +195,7 @@ def _check_base(model: Any, base: dict[str, str], folder: Path) -> None:
     dtype = {"float32": torch.float32, "bfloat16": torch.bfloat16}[base["dtype"]]
     if model.base_hash(dtype) == base["hash"]:
         return
-    if dtype.itemsize > model.decoder.dtype.itemsize:  # what was rounded when it was read is looked at once more
+    if dtype.itemsize > model.decoder.dtype.itemsize:  # weights that were rounded on reading are checked again
         whole: Any = load("lm", source=model.source, dtype=base["dtype"], lora=1)
         if whole.base_hash() == base["hash"]:
             return

@@ -1,4 +1,4 @@
-"""Past selves of a model to play against: copies that are made anew in turn, so that each is of another age."""
+"""Past selves of a model to play against: copies that are renewed in turn, so that each has another age."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from guerdon.models.frozen_copy import snapshot
 
 @part
 class past_self(snapshot):
-    """One of `turns` copies of a model: each `every`-th step one of them is made anew, this one when its `turn` is come.
+    """One of `turns` copies of a model: each `every`-th step one of them is renewed, this one in its `turn`.
 
     A pool of them is `pool(...)`; whom to play against is `curricula/opponents.py`.
     """
@@ -32,6 +32,11 @@ def pool(of: str, keep: int = 4, every: int = 20) -> dict[str, Model]:
 
     After each `every`-th step one of them, in turn, becomes the model as it is then: they are never older than `keep` times
     `every` steps, and all of them are as it was at the start until their first turn. Weights and ages go to the checkpoint.
+
+    Args:
+        of: name of the model.
+        keep: number of past selves.
+        every: steps between two renewals.
 
     >>> import guerdon as gd
     >>> list(gd.models.pool("policy", keep=2, every=10).items())

@@ -1,7 +1,7 @@
 """Files of models that strangers made: plain ones, of a size that can be, and one clear line for all others.
 
 A pipe, a device or a folder in a file's place never hangs a reader,
-and what a file asks for is held against what there is before any memory is taken.
+and the size that a file states is checked against the file before memory is allocated.
 Leaves out: what the files mean.
 """
 
@@ -21,7 +21,7 @@ TOKENIZER = 256 << 20
 
 
 def is_there(path: Path) -> bool:
-    """Whether there is such a file. One that is no plain file is refused: it is not what its name says."""
+    """Whether there is such a file. Anything but a plain file is refused: it is not what its name says."""
     try:
         path.lstat()
     except (FileNotFoundError, NotADirectoryError):
@@ -46,7 +46,7 @@ def read_text(path: Path, most: int = TEXT) -> str:
 
 
 def read_object(path: Path) -> dict[str, Any]:
-    """What a JSON file says, which must be an object."""
+    """The content of a JSON file, which must be an object."""
     try:
         value = json.loads(read_text(path))
     except (ValueError, RecursionError) as error:

@@ -1,8 +1,8 @@
-"""What a model says about any text, under any view, after any path: numbers about words that nobody need have sampled.
+"""A model's numbers for any text, under any view, after any path, sampled or not.
 
 One way for rewards, judges, curricula and environments alike.
 All that is asked is read in one pass, and what several begin with is read once.
-A path in another model's tokens is told again in this one's.
+A path in another model's tokens is re-encoded in this one's.
 Leaves out: the columns of a batch that was played (`loop/readings.py`), and what is made of the numbers.
 """
 
@@ -34,9 +34,16 @@ def probe(
 ) -> list[dict[str, Tensor] | None]:
     """Of each (path, view, text) the readings of the text's steps, and of the end of it all: {"logp": [T], "final": []}.
 
-    A text is said whole, with what ends a turn after it; actions in its place (an array) are just those, and None is
-    nothing. A view of None shows nothing: the turn of the path goes on. None stands for what is longer than the model can
-    look at. `sampling` is the distribution that log-probs are of (`Sampling()`), `grad` makes all of it differentiable.
+    A text is teacher-forced whole, with what ends a turn after it; actions in its place (an array) are just those, and None is
+    nothing. A view of None shows nothing: the turn of the path continues. None means longer than the model's
+    context. `sampling` is the distribution that log-probs are of (`Sampling()`), `grad` makes all of it differentiable.
+
+    Args:
+        model: the model.
+        items: paths, views and texts.
+        want: names of the readings.
+        grad: keep the graph for gradients.
+        sampling: distribution that log-probs are of.
 
     >>> import guerdon as gd
     >>> model = gd.models.tabular("0123456789", length=2)
@@ -48,7 +55,7 @@ def probe(
     levels = readable(model, want, label(model))
     how = sampling or Sampling()
     segments: list[Segment] = []
-    place: dict[tuple[Any, ...], int] = {}  # what stands where: told once, however many items go through it
+    place: dict[tuple[Any, ...], int] = {}  # the layout: computed once, however many items go through it
     at: list[int] = []  # of each item its own segment; -1: too long
 
     for path, view, text in items:
@@ -78,7 +85,7 @@ def probe(
 
 
 def readable(model: Model, want: Sequence[str], name: str) -> Mapping[str, str]:
-    """The level of each reading of a model; refuses to go on where one that is wanted is not there."""
+    """The level of each reading of a model; refuses where a required one is missing."""
     known = model.readings({})
     for reading in want:
         if reading not in known:
@@ -99,12 +106,12 @@ def reads_alike(model: Model, first: Segment) -> bool:
 
 
 def in_words_of(model: Model, path: Sequence[Segment]) -> Sequence[Segment]:
-    """A path as a model reads it: as it is, or told again in the model's own tokens."""
+    """A path as a model processes it: as it is, or re-encoded in the model's own tokens."""
     return path if not path or reads_alike(model, path[0]) else retold(model, path)
 
 
 def retold(model: Model, path: Sequence[Segment]) -> list[Segment]:
-    """What was shown and said on a path, in a model's own tokens. A turn that did not end has no end to say."""
+    """The views and outputs of a path, in a model's own tokens. A turn that did not end has no end token."""
     segments: list[Segment] = []
     for s in path:
         reply = model.teacher_force(s.view, s.text, segments)

@@ -83,7 +83,7 @@ def _tiles(length: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.int64], npt.ND
 
 
 def ranges(start: Numbers, length: Numbers) -> Numbers:
-    """The whole numbers from each start on, as many as its length says, one range after another.
+    """The whole numbers from each start on, as many as its length, one range after another.
 
     >>> ranges(np.array([5, 0]), np.array([2, 3])).tolist()
     [5, 6, 0, 1, 2]

@@ -64,8 +64,8 @@ def kept(logp: Tensor, how: Sequence[Sampling]) -> Tensor:
 
 
 def cumulative(prob: Tensor) -> Tensor:
-    """Sums of probabilities from the first on. A GPU would add them up in whatever order its programs come by; whole numbers
-    come to the same in any, so there they are counted in units of 2^-52."""
+    """Sums of probabilities from the first on. A GPU would add them up in whatever order its programs come by; integer sums
+    are the same in any order, so there they are counted in units of 2^-52."""
     if not prob.is_cuda:
         return torch.cumsum(prob, dim=-1)
     return (torch.cumsum((prob.double() * 2.0**52).long(), dim=-1).double() * 2.0**-52).to(prob.dtype)

@@ -1,6 +1,6 @@
-"""A model that says what a function says: a fixed opponent, a simulated user, a gold player.
+"""A model whose output a function returns: a fixed opponent, a simulated user, a gold player.
 
-It samples nothing and learns nothing. Its actions are the bytes of what it says, each as certain as can be.
+It samples nothing and learns nothing. Its actions are the bytes of its output, each with probability 1.
 Leaves out: reading other models' tokens.
 """
 
@@ -20,13 +20,16 @@ from guerdon.core.errors import UserError
 from guerdon.core.model import Model, Reply, Request
 from guerdon.core.part import part
 
-Past = list[tuple[Any, str]]  # what it was shown and what it said to that, turn by turn
+Past = list[tuple[Any, str]]  # its views and outputs, turn by turn
 
 
 @part
 class scripted(Model):
-    """Says what `say(view, past, seed)` returns: `view` is what it is shown now, `past` its earlier turns as pairs of what it
+    """Returns the text of `say(view, past, seed)`: `view` is what it is shown now, `past` its earlier turns as pairs of what it
     was shown and what it said, `seed` another number for every turn, for a script that draws.
+
+    Args:
+        say: the script, `say(view, past, seed)`.
 
     >>> import guerdon as gd
     >>> echo = gd.models.scripted(lambda view, past, seed: f"{len(past)}: {view}")

@@ -1,6 +1,6 @@
 """The names that models have, known without loading one: those whose weights come with the package, and those that are made.
 
-It needs no torch: whoever asks what there is has an answer at once.
+It needs no torch: a list of models is available at once.
 """
 
 from __future__ import annotations

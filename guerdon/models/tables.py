@@ -37,10 +37,16 @@ class Table(nn.Module):
 class tabular(Model):
     """A policy in a table: a row of logits for each situation, so that nothing it learns carries over to another.
 
-    `vocab` holds the actions, one character each. A turn is `length` actions long, given ones and those of a turn that goes
-    on included; 0: until the end action is chosen.
+    `vocab` holds the actions, one character each. A turn is `length` actions long, given ones and those of a continued turn
+    included; 0: until the end action is chosen.
 
     `spread` is the standard deviation of the first logits: 0 starts every situation uniform.
+
+    Args:
+        vocab: the actions, one character each.
+        length: actions of a turn; 0 ends it with the end action.
+        rows: rows of the table.
+        spread: standard deviation of the first logits.
 
     >>> import guerdon as gd
     >>> gd.models.tabular("abc", length=2)
@@ -171,16 +177,16 @@ def _add(row: int, number: int) -> int:
 
 
 def _place(row: int, rows: int) -> int:
-    """The row of the table. Every bit must count: the low bits of the running hash alone cannot tell the mark that
-    closes a context from action 0 (the mixing is MurmurHash3's last step)."""
+    """The row of the table. Every bit must count: the low bits of the running hash alone do not distinguish the
+    mark that closes a context from action 0 (the mixing is MurmurHash3's last step)."""
     row = ((row ^ (row >> 33)) * 0xFF51AFD7ED558CCD) & MASK
     row = ((row ^ (row >> 33)) * 0xC4CEB9FE1A85EC53) & MASK
     return (row ^ (row >> 33)) % rows
 
 
 def _mix(row: int, context: Sequence[int] | npt.NDArray[np.int64], given: Iterable[int] = ()) -> int:
-    """The hash after being shown `context` (closed by a mark, so that shown and done are told apart) and doing `given`.
-    Where nothing was shown there is nothing to close: a turn that goes on so is one that never stopped."""
+    """The hash after being shown `context` (closed by a mark, so that shown and done differ) and doing `given`.
+    Where nothing was shown there is nothing to close: such a continued turn is one that never stopped."""
     for number in context:
         row = _add(row, int(number))
     row = _add(row, 1 << 20) if len(context) else row

@@ -1,4 +1,4 @@
-"""The time of day that models are told, where a chat template asks for it (`strftime_now`).
+"""The time of day that models are given, where a chat template asks for it (`strftime_now`).
 
 It stands still: during a run at the moment the run began, however often and whenever that is resumed,
 elsewhere at the moment this process did.
@@ -18,7 +18,7 @@ _told = [datetime.datetime.now()]  # the last one counts: runs may stand inside 
 
 
 def told() -> datetime.datetime:
-    """The time that models are told."""
+    """The time that models are given."""
     return _told[-1]
 
 

@@ -32,12 +32,12 @@ from guerdon.models.chat import Chat
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float32]
-LARGE = 50_000_000  # weights from which a model is in bfloat16 on a GPU, unless it is said otherwise
+LARGE = 50_000_000  # weights from which a model is in bfloat16 on a GPU, by default
 UNFINISHED = "\ufffd"  # what a character is spelled as whose last token is still to come
 
 
 class TokenRequest(NamedTuple):
-    """A request in tokens. A row ends at `limit` tokens, after an end token, or when `stops_after` says so."""
+    """A request in tokens. A row ends at `limit` tokens, after an end token, or when `stops_after` is true."""
 
     request: Request
     context: npt.NDArray[np.int64]
@@ -130,7 +130,7 @@ class TextModel(Model):
 
     @property
     def ends(self) -> tuple[int, ...]:
-        """Tokens that end a turn; the first is the one it is taught to say."""
+        """Tokens that end a turn; the first is the one it is trained to generate."""
         return self.chat.ends
 
     @property
@@ -140,7 +140,7 @@ class TextModel(Model):
 
     @property
     def calls(self) -> str:
-        """How it was taught to call tools, as far as its chat template tells."""
+        """How it was trained to call tools, as far as its chat template shows."""
         return self.chat.calls
 
     # --- text ---------------------------------------------------------------------------------------------------
@@ -162,7 +162,7 @@ class TextModel(Model):
     # --- being asked ----------------------------------------------------------------------------------------------
 
     def token_request(self, request: Request) -> TokenRequest:
-        """A request in tokens, for whoever samples."""
+        """A request in tokens, for the sampler."""
         prompt = new = self.chat.more(request.view) if request.go_on else self.chat.encode(request.view, request.path)
         given: list[int] = request.given.tolist()
         if request.path or given:
@@ -211,13 +211,14 @@ class TextModel(Model):
     def spelled(
         self, asked: Sequence[TokenRequest], said: Sequence[Sequence[int]]
     ) -> tuple[tuple[str, ...], tuple[End, ...]]:
-        """The text of each reply, and how it ended, where nothing was given; `said` are the tokens, at least one each."""
+        """The text of each reply, and how it ended, where nothing was given; `said` are the generated tokens, at least one
+        each."""
         texts = self.tokenizer.decode_batch(said, skip_special_tokens=True)
         ended = [self._ending(*one) for one in zip(asked, [each[-1] for each in said], texts, strict=True)]
         return tuple([text for text, _ in ended]), tuple([end for _, end in ended])
 
     def _ending(self, asked: TokenRequest, last: int | None, text: str) -> tuple[str, End]:
-        """What a reply says without what came after a stop string, and how it ended; `last` is its last token."""
+        """The text of a reply up to a stop string, and how it ended; `last` is its last token."""
         if asked.sampling.stop:
             given = self._spelled(asked.request.given.tolist())
             stopped = _cut(text[given:], asked.sampling.stop)

@@ -32,7 +32,7 @@ def top_tokens(hidden: Tensor, head: Tensor, temperature: Tensor) -> tuple[Tenso
 
 
 def logp_at(hidden: Tensor, head: Tensor, token: Tensor, temperature: Tensor) -> Tensor:
-    """[N, T] log-probs of the tokens [N, T], with gradients: the logits are made once more for them."""
+    """[N, T] log-probs of the tokens [N, T], with gradients: the logits are recomputed for them."""
 
     def some(hidden: Tensor, token: Tensor, cold: Tensor) -> Tensor:
         z = tempered(hidden @ head.t(), cold)

@@ -1,4 +1,4 @@
-"""Models that runs trained, where they left them: held against their checksums, found by what they are for, opened once.
+"""Models that runs trained, where they left them: checked by their checksums, found by their use, opened once.
 
 A reward model is named by its run or by its own folder.
 Leaves out: what is in a model's folder (`model_loading.py`), and all else of a run's (`store/folder.py`).
@@ -24,7 +24,7 @@ _opening = threading.Lock()
 
 
 def load_whole(model: str) -> Model:
-    """A model by name or folder. One that a run trained is held against the checksums that lie with it."""
+    """A model by name or folder. One that a run trained is checked by the checksums beside it."""
     if (Path(model) / MODEL_SUMS).is_file():
         fault = manifest_fault(Path(model), MODEL_SUMS)
         if fault is not None:

@@ -33,11 +33,16 @@ READS: Mapping[str, Per] = {"value": "step", "after": "step", "final": "track"}
 
 @part
 class head:
-    """What a model's `value` may be in place of True: a head that says `outputs` numbers, where True is one.
+    """What a model's `value` may be in place of True: a head that returns `outputs` numbers, where True is one.
 
     With several, the readings `value`, `after` and `final` have so many numbers a row. `width` puts a hidden layer of so many
-    units before them, bent by `bend` (0: none, the head is linear). A fresh head says 0: its last layer is zero. The layer
+    units before them, bent by `bend` (0: none, the head is linear). A fresh head returns 0: its last layer is zero. The layer
     before that is the same for every seed of a run.
+
+    Args:
+        outputs: numbers for each row.
+        width: units of a hidden layer; 0 for none.
+        bend: its activation.
 
     >>> import guerdon as gd
     >>> gd.models.head(outputs=3, width=64)
@@ -59,7 +64,7 @@ def asked(where: str, value: bool | head) -> head | None:
 
 
 class ValueHead(nn.Module):
-    """In float32 whatever the model computes in. One that says one number is w . h + b, with no axis for it."""
+    """In float32 whatever the model computes in. One with one number is w . h + b, without an axis for it."""
 
     def __init__(self, size: int, form: head) -> None:
         super().__init__()
@@ -95,8 +100,8 @@ def head_of(net: nn.Module) -> ValueHead | None:
 
 def fit(net: nn.Module, form: head | None, places: Sequence[Path], size: Callable[[], int]) -> None:
     """Give the net the head that is asked for: the one it has if it is of that form, else the one in the first folder that has
-    one, else a fresh one; trainable even below an adapter. Where none is asked for it is left without. `size` says how wide
-    hidden states are.
+    one, else a fresh one; trainable even below an adapter. Where none is asked for it is left without. `size` is the width
+    of hidden states.
     """
     if form is None:
         net._modules.pop(NAME, None)
@@ -121,7 +126,7 @@ def _fill(value_head: ValueHead, path: Path) -> None:
 
 
 def say(net: nn.Module, hidden: Tensor | None) -> Tensor:
-    """What its head says of hidden states [N, E]: [N] or [N, O]. None is none of them, N = 0."""
+    """The head's output for hidden states [N, E]: [N] or [N, O]. None is none of them, N = 0."""
     value_head = head_of(net)
     assert value_head is not None, "the model has no value head: make it with value=True"
     value: Tensor = value_head(value_head.weight.new_zeros(0, value_head.size) if hidden is None else hidden)

@@ -28,6 +28,9 @@ class base(StandIn):
 
     If `of` started from a trained adapter, this is the model below that adapter, not the one the run began with.
 
+    Args:
+        of: name of the model with an adapter.
+
     >>> import guerdon as gd
     >>> models = {"policy": gd.models.load("sprig", lora=8), "reference": gd.models.base("policy")}
     >>> "logp" in models["reference"].readings(models)

@@ -1,7 +1,7 @@
 """Addresses of servers and the keys that are sent to them.
 
 An address may hold no secret: it stands in run.json, caches and messages.
-A key is read from the environment when it is needed, is kept nowhere, and is struck out of what a server says back.
+A key is read from the environment when it is needed, is kept nowhere, and is removed from what a server sends back.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ from urllib.parse import urlsplit
 
 from guerdon.core.errors import UserError
 
-LINE = 200  # characters of what a server says about itself
+LINE = 200  # characters of a server's own description
 
 
 def check_address(where: str, url: str, example: str, key_knob: str) -> None:
-    """Refuse what is no http address, or holds a password or a key; `where` and `key_knob` are the knobs to mend."""
+    """Refuse what is not an http address, or contains a password or a key; `where` and `key_knob` are the knobs to fix."""
     try:
         parts = urlsplit(url)
         is_address = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0

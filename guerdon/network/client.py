@@ -33,11 +33,11 @@ MOST_BEFORE = 256 << 10  # bytes of headers, and of answers like `100 Continue`,
 
 
 class LostConnection(Exception):
-    """Nobody is there, or they went away: in one line that begins with the kind of error."""
+    """The server is unreachable or closed the connection: in one line that begins with the kind of error."""
 
 
 class BadResponse(Exception):
-    """What came is no answer, or too much of one: in one line."""
+    """The reply is not an answer, or too long: in one line."""
 
 
 class Response(NamedTuple):
@@ -212,7 +212,7 @@ class _Body(httpx.AsyncByteStream):
 
 @contextlib.contextmanager
 def _told(allowance: _Allowance) -> Iterator[None]:
-    """What goes wrong on the way, as one of two: the connection was lost, or what came is no answer."""
+    """What goes wrong on the way, as one of two: the connection was lost, or the reply is not an answer."""
     try:
         yield
     except httpcore.RemoteProtocolError as error:
@@ -227,7 +227,7 @@ def _told(allowance: _Allowance) -> Iterator[None]:
 
 
 def _first(error: BaseException) -> BaseException:
-    """What the system said, which httpcore has put into words of its own twice."""
+    """The system's message, which httpcore has reworded twice."""
     first, before = error, error.__cause__ or error.__context__
     while before is not None:
         first, before = (before if isinstance(before, OSError) else first), before.__cause__ or before.__context__

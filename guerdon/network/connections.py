@@ -1,10 +1,10 @@
 """Connections: how much a caller may send before it asks, in what time, how many may be open, and who goes when more come.
 
-For the servers of ours, `guerdon serve` and `guerdon view`. Whoever is connected is a stranger until a request of theirs had
-the right token, which their applications tell by calling what stands in its state under `KNOWN`.
+For the servers of ours, `guerdon serve` and `guerdon view`. A client is unknown until one of its requests had the right token,
+which the application reports by calling what its state has under `KNOWN`.
 Where all places are taken the newest still gets one: the oldest stranger goes, else of those known the one idle longest.
 A request under way with the right token is never given up for another.
-Left out: what a request says, and an address's share of the places, for behind a proxy all have one address.
+Left out: the content of a request, and an address's share of the places, for behind a proxy all have one address.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from guerdon.network.request_limits import KNOWN
 HEAD = 64 << 10  # bytes of a request's first line and headers
 FIELDS = 100  # headers of a request
 AHEAD = 100  # requests that may be sent before the first of them is answered
-TAKEN = 32  # connections that are taken up at a time: asyncio opens a file for each before it tells of the first
+TAKEN = 32  # connections that are taken up at a time: asyncio opens a file for each before it reports the first
 RESERVED = 256  # open files that are not connections: workers, libraries, those just taken up
 
 
@@ -125,7 +125,7 @@ class Connection(HttpToolsProtocol):
         super().connection_lost(exc)
 
     def turn_away(self, status: int, error: str, retry: int | None = None) -> None:
-        """Say why, and close. Nobody is waited for: what can not be said at once is not said."""
+        """Send the reason, and close. It never waits: what cannot be sent at once is dropped."""
         self.table.leave(self)
         if self.transport.is_closing():
             return
@@ -228,7 +228,7 @@ def places_for(connections: int) -> int:
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft != resource.RLIM_INFINITY and soft < wanted:
         soft = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
-        with contextlib.suppress(OSError, ValueError):  # some systems allow less than they say
+        with contextlib.suppress(OSError, ValueError):  # some systems allow less than they report
             resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
         soft = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
     if soft == resource.RLIM_INFINITY or soft >= wanted:

@@ -26,8 +26,15 @@ Answered = TypeVar("Answered")
 class patience:
     """How an endpoint is tried: `at_once` requests under way, `timeout` seconds for each try from its first byte to its last,
     `retries` more tries after a lost connection, a 429 or a server's error. Before the first of them it waits about `wait`
-    seconds, then each time twice as long; where the server says how long (`Retry-After`), at least that. `total` seconds are
+    seconds, then each time twice as long; where the server gives a time (`Retry-After`), at least that. `total` seconds are
     for all tries of a question and the waits between them.
+
+    Args:
+        at_once: requests at a time.
+        timeout: seconds of a request.
+        retries: requests after one that failed.
+        wait: seconds before the first of them, doubled for each further one.
+        total: seconds for all requests of a question.
 
     >>> import guerdon as gd
     >>> gd.endpoint("http://127.0.0.1:8000/v1", "qwen3-8b", trying=gd.patience(at_once=4, retries=2)).trying
@@ -43,7 +50,7 @@ class patience:
 
 @dataclass(frozen=True)
 class FailedTry:
-    """Why a try came to nothing, where another may not. `late`: it was waited for in vain."""
+    """Why a try failed, where another may succeed. `late`: it was waited for in vain."""
 
     error: str
     late: bool = False
@@ -53,9 +60,9 @@ class FailedTry:
 async def try_patiently(
     trying: patience, attempt: Callable[[float], Awaitable[Answered | FailedTry]]
 ) -> Answered | FailedTry:
-    """Try, and try again where that may help and there is time; `attempt` is told how many seconds it has.
+    """Try, and try again where that may help and there is time; `attempt` is given its seconds.
 
-    The last failure says how often it was tried. An exception ends everything at once.
+    The last failure names the number of tries. An exception ends everything at once.
     """
     now = asyncio.get_running_loop().time
     until, tries = now() + trying.total, 0
@@ -74,7 +81,7 @@ async def try_patiently(
 
 
 def retry_after(header: str) -> float:
-    """The seconds of a `Retry-After` header, from a number or a date; 0 where it says neither."""
+    """The seconds of a `Retry-After` header, from a number or a date; 0 where it is neither."""
     if header.strip().isdecimal():
         return min(float(header), LONGEST_ASKED)
     try:

@@ -18,12 +18,21 @@ class beam(OneRole):
     """Beam search over lines (Snell et al. 2024, arXiv:2408.03314): of every way that is kept `branch` next lines are sampled,
     the `width` that `scorer` likes best are kept, and so on until all that are kept are over. The best of those is the answer.
 
-    `width=1` is greedy step search. The first lines are `width * branch`; ways that say the same are one; a way that is over
+    `width=1` is greedy step search. The first lines are `width * branch`; ways with equal text are one; a way that is over
     keeps its place among the kept for as long as it is liked. With one way (`width=1, branch=1`) it is plain sampling, line by
     line. Biased as the scorer is: many ways find what it overrates. A model at temperature 0 has one way on: branch at another.
 
     An answer has the ask's `max_tokens` and at most `lines` lines. `keep="tree"` returns every line that was sampled, for
     training; `keep="chosen"` the chosen way, for exams: all of it is counted either way.
+
+    Args:
+        width: paths that are kept.
+        branch: next lines sampled for each.
+        scorer: value of a partial path.
+        lines: the most lines of a path.
+        stop: end of a line.
+        keep: what the batch holds: the whole tree, or the chosen path.
+        role: the role that searches.
 
     >>> import guerdon as gd
     >>> step_by_step = gd.search.beam(width=1, branch=4, scorer=gd.search.value_scorer("prm"))
@@ -60,12 +69,22 @@ class beam(OneRole):
 
 @part
 class lookahead(beam):
-    """A beam whose ways are liked for where they lead (Snell et al. 2024, arXiv:2408.03314): each is played on greedily for
-    `ahead` more lines, or to its end, and what the scorer says there is what it is worth.
+    """A beam that scores ways by lookahead (Snell et al. 2024, arXiv:2408.03314): each is continued greedily for
+    `ahead` more lines, or to its end, and its value is the score there.
 
     What is played ahead is sampled and counted, and stands in the tree, but is not gone on with. `ahead=0` is `beam`. Less
     biased by a scorer that errs early in an answer; it costs about `1 + ahead` times as many tokens, for which a wider beam
     can be had.
+
+    Args:
+        width: paths that are kept.
+        branch: next lines sampled for each.
+        scorer: value of a partial path.
+        lines: the most lines of a path.
+        stop: end of a line.
+        keep: what the batch holds: the whole tree, or the chosen path.
+        role: the role that searches.
+        ahead: lines that are continued greedily before scoring.
 
     >>> import guerdon as gd
     >>> gd.search.lookahead(width=2, branch=2, ahead=1, scorer=gd.search.value_scorer("prm")).ahead

@@ -1,6 +1,6 @@
 """Full trees of segments: from every place the same number of ways on, each a few tokens or a line.
 
-Leaves out: searches that look at what they have before they go on.
+Leaves out: searches that evaluate what they have before they continue.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ LINE = "\n"
 @part(was="grown")
 class sampled_tree:
     """One answer as a tree: `branch[0]` ways from the start, `branch[1]` on from each that is not over, and so on; a segment is
-    so many `tokens` long, or, with `tokens=0`, a line. The last ones go on to the answer's end.
+    so many `tokens` long, or, with `tokens=0`, a line. The last ones continue to the answer's end.
 
     Every way from the start to an end is a track, and an answer like any other: its tokens may be as many as the sampling's
     `max_tokens`, all segments together, and it ends DONE, or CUT where that limit ends it. A way that is over is not branched;
@@ -26,6 +26,11 @@ class sampled_tree:
 
     A line ends with the token that has its line break. A trunk's tokens count once in a budget, for they are sampled once. An
     episode that branches cannot be started again in its middle.
+
+    Args:
+        branch: continuations at each depth.
+        tokens: length of a segment; 0 for a line.
+        role: the role that searches.
 
     >>> import guerdon as gd
     >>> gd.search.sampled_tree(branch=(2, 3), tokens=0).roles
@@ -71,8 +76,8 @@ class sampled_tree:
 
 
 def _ended(episode: Episode, stop: tuple[str, ...]) -> Episode:
-    """A way that nothing goes on from and that stopped: at a line break that met the limit it was CUT; at one of the strings
-    that end an answer, what it said ends before that, as of any answer."""
+    """A way that is not continued and has stopped: at a line break that met the limit it was CUT; at one of the strings
+    that end an answer, its text ends before that, as for any answer."""
     gone_on = {s.parent for s in episode.segments}
     segments = list(episode.segments)
     for n, s in enumerate(segments):

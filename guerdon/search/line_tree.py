@@ -1,6 +1,6 @@
 """What every search stands on: the tree of lines that one episode grows, and which track of it a search chose.
 
-A step is a line: the model is sampled up to a line's end, and each way goes on in the same turn, so that the tokens are those
+A step is a line: the model is sampled up to a line's end, and each way continues in the same turn, so that the tokens are those
 of an answer that never stopped. A line ends with the token that ends it, which is where a scorer that was trained at the ends
 of lines was trained (`rewards/stage/step_labels.py`): that is where it is read.
 Leaves out: which ways are followed (the searches), and their values (`step_scorers.py`).
@@ -27,7 +27,7 @@ Keep = Literal["tree", "chosen"]
 
 
 class OneRole:
-    """A search in which one role plays: who sits in `role`."""
+    """A search in which one role plays: the model in the seat `role`."""
 
     role: str
 
@@ -47,7 +47,7 @@ class TreeLine:
     tokens: int  # of the answer up to here
     text: str  # of the answer up to here
     over: bool  # whether the answer ends here
-    step: float = math.nan  # what a scorer says of it
+    step: float = math.nan  # a scorer's value of it
 
     @property
     def way(self) -> list[TreeLine]:
@@ -141,7 +141,7 @@ class LineTree:
 
 
 def distinct(lines: Iterable[TreeLine]) -> list[TreeLine]:
-    """Ways that say the same are one: the first of them."""
+    """Ways with equal text are one: the first of them."""
     said: dict[tuple[str, bool], TreeLine] = {}
     for line in lines:
         said.setdefault((line.text, line.over), line)
@@ -161,7 +161,7 @@ def _before(text: str, stops: Sequence[str]) -> tuple[str, bool]:
 
 
 def view_of(shown: Any, text: str) -> Any:
-    """A text in the place of what was asked: alone, or as what the user says last in a conversation."""
+    """A text in the place of what was asked: alone, or as the user's last message in a conversation."""
     return shown.saying(text) if hasattr(shown, "saying") else text
 
 
@@ -171,6 +171,9 @@ class chosen_path(FieldColumns):
 
     With `select.at_least("chosen")` and a loss that imitates, a policy is taught what search made of it (expert iteration,
     Anthony et al. 2017, arXiv:1705.08439). No formula. A way that was chosen need not be right: filter by `correct` too.
+
+    Args:
+        gives_to: column of the mark.
 
     >>> import guerdon as gd
     >>> gd.search.chosen_path().gives

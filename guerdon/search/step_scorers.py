@@ -48,13 +48,19 @@ def _reduction(scorer: StepScorer) -> Reduction:
 
 @part(was="headed")
 class value_scorer:
-    r"""$\sigma(w \cdot h + b)$ after a line's last token: what a model of the run with a value head says there, by its name.
+    r"""$\sigma(w \cdot h + b)$ after a line's last token: the output there of a model of the run with a value head, by its
+    name.
 
     A process reward model (Lightman et al. 2023, arXiv:2305.20050) is read where it was trained, at the ends of lines; a
     reward model of whole answers was not trained to score partial ones. `reduce_steps` reduces a path's scores to one: `min`
     for a head that saw nothing after a first error; `last` for one that predicts the outcome (Snell et al. 2024,
     arXiv:2408.03314); or `product`, `mean`, `sum`. Without `squash` scores are the head's raw outputs. As biased as the head:
     search finds what it overrates.
+
+    Args:
+        model: name of a model of the run with a value head.
+        reduce_steps: how lines become one number.
+        squash: return probabilities.
 
     >>> import guerdon as gd
     >>> gd.search.value_scorer("prm", reduce_steps="last").reduce_steps
@@ -89,6 +95,11 @@ class log_ratio:
     Both are models of the run, by name, that read text as the one that is sampled does. `reduce_steps` is the `sum` unless
     set otherwise: with it a way is worth its own log-ratio, which grows with its length.
 
+    Args:
+        model: name of the trained model.
+        reference: name of the reference model.
+        reduce_steps: how lines become one number.
+
     >>> import guerdon as gd
     >>> gd.search.log_ratio("prm", "reference", beta=0.1).reduce_steps
     'sum'
@@ -120,12 +131,17 @@ class log_ratio:
 
 @part(was="played_out")
 class monte_carlo_scorer:
-    r"""$\frac1n \sum_{i=1}^{n} v(y_i)$: what `tries` answers that go on from a line come to on average, by `by`: a task, whose
-    check says which are right (the labels of Math-Shepherd, Wang et al. 2023, arXiv:2312.08935, for training and never for an
+    r"""$\frac1n \sum_{i=1}^{n} v(y_i)$: the mean value of `tries` continuations of a line, by `by`: a task, whose check decides
+    which are right (the labels of Math-Shepherd, Wang et al. 2023, arXiv:2312.08935, for training and never for an
     exam); or a scorer, read at their ends.
 
-    All that is played out is sampled and counted, and stands in the tree. Unbiased for how well the model itself goes on from
-    there, with a standard error of up to $1/(2\sqrt{n})$. A way that is over is not played on.
+    All that is played out is sampled and counted, and stands in the tree. Unbiased for the model's own success rate from
+    there, with a standard error of up to $1/(2\sqrt{n})$. A finished way gets no rollouts.
+
+    Args:
+        by: task whose check scores the rollouts, or a scorer.
+        tries: rollouts from each line.
+        reduce_steps: how lines become one number.
 
     >>> import guerdon as gd
     >>> gd.search.monte_carlo_scorer(gd.tasks.load("chain:2"), tries=8).reduce_steps

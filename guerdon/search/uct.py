@@ -20,13 +20,13 @@ class TreePlace:
 
     line: TreeLine | None = None
     above: TreePlace | None = None
-    value: float = math.nan  # what the scorer says of the way here
+    value: float = math.nan  # the scorer's value of the way here
     visits: int = 0
     total: float = 0.0
     below: list[TreePlace] = field(default_factory=list)
 
     def back_up(self, value: float) -> None:
-        """Count a visit that came to this value here and at every place above."""
+        """Count a visit with this value here and at every place above."""
         place: TreePlace | None = self
         while place is not None:
             place.visits, place.total = place.visits + 1, place.total + value
@@ -48,6 +48,15 @@ class mcts(OneRole):
     no cost; the search ends early when all are finished. The answer is the best finished path, rollouts included; where none is
     finished, the best path is continued once, to the end. The same seed gives the same tree. Biased as the scorer is.
     `lines`, `keep` and the limits are as in `beam`.
+
+    Args:
+        simulations: number of simulations.
+        branch: next lines sampled at a new place.
+        scorer: value of a partial path.
+        lines: the most lines of a path.
+        stop: end of a line.
+        keep: what the batch holds: the whole tree, or the chosen path.
+        role: the role that searches.
 
     >>> import guerdon as gd
     >>> gd.search.mcts(simulations=8, branch=2, scorer=gd.search.value_scorer("prm")).explore

@@ -31,6 +31,15 @@ class vote(OneRole):
     occurs, else the whole text or its last number. Weights should not be negative: `value_scorer` gives probabilities. With a
     scorer tries are sampled line by line, so that it is read at the ends of lines. `keep` and the limits are as in `beam`.
 
+    Args:
+        tries: number of answers.
+        scorer: weight of a vote; 1 without it.
+        answer: what is compared: the last number, or the text.
+        fallback: without a mark take the last number, or the whole text.
+        lines: the most lines of an answer.
+        keep: what the batch holds: the whole tree, or the chosen path.
+        role: the role that searches.
+
     >>> import guerdon as gd
     >>> gd.search.vote(tries=8).scorer is None, gd.search.vote(8, scorer=gd.search.value_scorer("prm")).tries
     (True, 8)
@@ -72,8 +81,15 @@ class revise(OneRole):
 
     The answer is the last, or with a `scorer` the one that it likes best, which it reads as an answer to what was asked. The
     template is the form that sprig knows; for another model write what it would understand, with `{prompt}` and `{answer}` in
-    it. Each revision is a track of its own that was shown the template alone. It helps a model that can tell what is wrong
+    it. Each revision is a track of its own that was shown the template alone. It helps a model that can find what is wrong
     with an answer, and harms one that changes right ones. `keep` and the limits are as in `beam`.
+
+    Args:
+        rounds: number of revisions.
+        template: what is shown, with `{prompt}` and `{answer}`.
+        scorer: selects the answer; the last one without it.
+        keep: what the batch holds: the whole tree, or the chosen path.
+        role: the role that searches.
 
     >>> import guerdon as gd
     >>> gd.search.revise(rounds=2, template="{prompt} You said: {answer} Is that right? Answer again.").rounds

@@ -30,6 +30,9 @@ from guerdon.core.play import Play
 class in_turn(FieldColumns):
     """Several selections one after the other: each sees what the one before it kept.
 
+    Args:
+        filters: the selections in order.
+
     >>> import guerdon as gd
     >>> from guerdon.core.example import ExamplePlay, example_tries
     >>> keep = gd.select.in_turn([gd.select.at_least("reward"), gd.select.best("reward")])
@@ -56,6 +59,10 @@ class at_least(FieldColumns):
     With `correct` and a loss that imitates it is rejection sampling: `kept_share` logs how many were good enough. Biased
     towards what is easy: a task that is never solved teaches nothing, one that is always solved teaches most.
 
+    Args:
+        column: the column.
+        least: least value that is kept.
+
     >>> import guerdon as gd
     >>> from guerdon.core.example import ExamplePlay, example_tries
     >>> gd.select.at_least("reward")(example_tries([[0.0, 1.0, None]]), ExamplePlay())["reward"].tolist()
@@ -74,9 +81,12 @@ class at_least(FieldColumns):
 
 @part
 class distinct(FieldColumns):
-    """Of tracks of a group that did exactly the same, one: a right answer that is said often is learned once.
+    """Of tracks of a group that did exactly the same, one: a frequent right answer is learned once.
 
     Groups are those of `Batch.group`. What is equal is equal, so which one is kept changes nothing but the record.
+
+    Args:
+        by: what a group is.
 
     >>> import guerdon as gd
     >>> from guerdon.core.example import ExamplePlay, example_tries
@@ -108,6 +118,11 @@ class best(FieldColumns):
     Groups are those of `Batch.group`. With a loss that imitates it is best-of-n distillation; in a memory (`remembered`) it
     keeps the best that was ever tried of each task.
 
+    Args:
+        column: the column.
+        most: tracks kept of each group.
+        by: what a group is.
+
     >>> import guerdon as gd
     >>> from guerdon.core.example import ExamplePlay, example_tries
     >>> gd.select.best("reward")(example_tries([[0.0, 2.0, 2.0], [None, -1.0], [None]]), ExamplePlay())["reward"].tolist()
@@ -136,6 +151,11 @@ class with_spread(FieldColumns):
     denominator. Leaving it out is the second half of DAPO's dynamic sampling (Yu et al. 2025, arXiv:2503.14476); the
     first, asking until there are enough, is `until_enough`. A group of one value has no spread. The order is that in which
     the groups were asked.
+
+    Args:
+        column: the column.
+        by: what a group is.
+        most: the most groups; 0 for all.
 
     >>> import guerdon as gd
     >>> from guerdon.core.example import ExamplePlay, example_tries
@@ -166,6 +186,13 @@ class with_rate(FieldColumns):
     A try without a value is in no rate; a group without any has none and is not kept. A single try is right or wrong: only
     a band that reaches 0 or 1 keeps it. *Biased* by the choice: the tries that decide whether a group is kept are the ones
     that are learned from. `rate/below` and `rate/above` are the shares of groups outside, too hard and too easy.
+
+    Args:
+        column: column whose mean is the rate.
+        low: least rate.
+        high: greatest rate.
+        by: what a group is.
+        most: the most groups; 0 for all.
 
     >>> import guerdon as gd
     >>> from guerdon.core.example import ExamplePlay, example_tries
@@ -213,8 +240,11 @@ class unlikely(FieldColumns):
 
     SPO's probability mask (Guo et al. 2025, arXiv:2505.23564; 0.9 is the paper's): a step that could hardly have gone otherwise
     decided nothing, and a segment's advantage is for those that did. Steps that were recited, and have no probability, are
-    kept. Biased where many unlikely alternatives would together have changed the outcome: what is always said is never
-    unlearned. Logs `unlikely_share`.
+    kept. Biased where many unlikely alternatives would together have changed the outcome: what is always generated is
+    never unlearned. Logs `unlikely_share`.
+
+    Args:
+        below: probability from which a step is not trained on.
 
     >>> import guerdon as gd
     >>> from guerdon.core.example import ExamplePlay, example_tries
@@ -238,7 +268,7 @@ class until_enough(FieldColumns):
     groups, or `rounds` times.
 
     With `with_spread` it is dynamic sampling as DAPO has it (Yu et al. 2025, arXiv:2503.14476), with `with_rate` balanced
-    online difficulty filtering (Bae et al. 2025, arXiv:2504.03380). DAPO's code draws whole batches anew; here each round
+    online difficulty filtering (Bae et al. 2025, arXiv:2504.03380). DAPO's code redraws whole batches; here each round
     draws as many asks as groups are missing, so that little is thrown away. All tries stay in the batch: rates of success
     are then over everything that was tried, and it is for the learner to make the same selection: `Learn(on=keep)`.
     `curriculum` and `scores` are the recipe's own, the same objects: a draw is counted once, in its state, and a resumed
@@ -246,6 +276,13 @@ class until_enough(FieldColumns):
 
     *Biased* towards tasks that `keep` likes, on purpose. Steps differ in cost: `again/asked` are the asks that were added,
     `again/rounds` how often, `again/short` the groups that are still missing (then it is learned from what there is).
+
+    Args:
+        curriculum: what draws the asks.
+        scores: stages that score them.
+        keep: the selection.
+        groups: groups that must be left.
+        by: what a group is.
 
     >>> import guerdon as gd
     >>> task = gd.tasks.load("countdown:2")
@@ -288,6 +325,10 @@ class top_share:
     How reward models choose traces to imitate: ReasonFlux-PRM (Zou et al. 2025, arXiv:2506.18896) keeps the highest
     thousand of 59,000 with no regard to the problem. *Biased* towards problems whose tries score high, easy ones; `best`
     takes of every problem its own. Each step's batch is chosen from by itself.
+
+    Args:
+        column: column that ranks; "" draws at random.
+        share: share that is kept.
 
     >>> import guerdon as gd
     >>> from guerdon.core.example import ExamplePlay, example_tries

@@ -1,6 +1,6 @@
 """Help from reference solutions: problems that no try solves are asked again, with the beginning of their solution.
 
-`hint` says how a solution helps, `until_solved` gives as much help as it takes, `hinted` gives the same to everything.
+`hint` is how a solution helps, `until_solved` gives as much help as it takes, `hinted` gives the same to everything.
 What is learned is to answer the question as it was asked, hint included; after `unhinted` it is to answer it without.
 What is asked goes through `play`, so it counts in the run's budget.
 Leaves out: help that a model writes.
@@ -38,12 +38,18 @@ class hint:
 
     `how="prompt"` writes it into the question by `template`; the share is of the solution's characters, as in GHPO's released
     code. `how="start"` teacher-forces it: the answer of `role` begins with it (given actions: seen, scored with the rest
-    of the answer, never learned), and the share is of what the model does to say the solution, tokens of a language model.
+    of the answer, never learned), and the share is of the model's actions for the solution, tokens of a language model.
     That asks no new language of a small model, and needs an environment in which `role` acts first. Both cut anywhere, and
     round to the nearest whole (a very short solution may so give nothing away).
 
     The solution is `task.solution(problem)` where the source has it, and else column `solution` of the problem's row
     (`"answer"`: its answer, which is the whole secret if it is short).
+
+    Args:
+        task: the source of solutions.
+        how: write it into the question, or begin the answer with it.
+        solution: column with the solution, where the source has none of its own.
+        role: the role whose answer begins with it.
 
     >>> import guerdon as gd
     >>> from guerdon.core.example import ExamplePlay
@@ -91,8 +97,8 @@ class hint:
 
 
 def begun(ask: Ask, text: str, play: Play, role: str = "policy", share: float = 1.0) -> Prefix:
-    """A start with the first `share` of a text as if the role had said it; what it would do to end its turn is no part of
-    that."""
+    """A start with the first `share` of a text as if the role had generated it; what it would do to end its turn is not part
+    of that."""
     seats = ask.seated(play.seats)
     if role not in seats:
         raise unknown("role for a hint", role, seats)
@@ -114,12 +120,19 @@ class until_solved(FieldColumns):
     help: `hints/alone` is the mean without. Compare tries `by="ask"`: those with different hints answer different questions.
 
     An ask none of whose tries has a score is not known to be hard and is left alone; one with some scores counts by those.
-    Before step `after` nothing is asked. *Biased* on purpose: the policy learns to go on from where it would not have come
-    by itself. A step costs up to `len(shares)` times more where nothing is solved.
+    Before step `after` nothing is asked. *Biased* on purpose: the policy learns to continue from states that it would not
+    have reached by itself. A step costs up to `len(shares)` times more where nothing is solved.
 
     Notes `hints/asked` (asks with a hint), `hints/needed` (the share of problems that got one) and, where there were some,
     `hints/level` (the mean share that the last of them gave), `hints/solved` (the share of them that was then solved) and
     `hints/hopeless` (how many were not).
+
+    Args:
+        hint: the hint.
+        scores: stages that score the tries.
+        column: column above 0 for a solved try.
+        after: step from which hints are given.
+        gives_to: column of the share that was shown.
 
     >>> import guerdon as gd
     >>> task = gd.tasks.load("chain:2")
@@ -197,6 +210,12 @@ class hinted:
     A cold start: GHPO (Liu et al. 2025, arXiv:2507.10628) may begin so, before it looks at what is solved without help. As a
     curriculum that always hints it is the plain idea that adaptive hints are compared with.
 
+    Args:
+        curriculum: what draws the asks.
+        hint: the hint.
+        share: share of the solution.
+        until: step at which hints end; 0 for never.
+
     >>> import guerdon as gd
     >>> from guerdon.core.example import ExamplePlay
     >>> task = gd.tasks.load("chain:1@1")
@@ -228,10 +247,13 @@ class unhinted(FieldColumns):
     the answer: it was given with certainty, so $\pi_{old} = 1$ there and $\rho_t$ is the policy's own probability. Both
     make a step pull the less, the less likely it is without help.
 
-    Tries without a hint are left as they are. The ask still says what was asked. Columns that a model read under the hint are
+    Tries without a hint are left as they are. The ask still has the question. Columns that a model read under the hint are
     dropped and read again. With `corrected=False` the log-probs are those of the plain question too, as if it had been sampled
     so: the ratio is then 1 at the first update, which is not what was done. *Biased* by what clipping drops, and by a ratio of
     the single step where the product of all of them would be due. Notes `hints/unhinted`, the tries it changed.
+
+    Args:
+        corrected: use the probabilities under the hint in the ratio.
 
     >>> import guerdon as gd
     >>> gd.select.unhinted().corrected
@@ -260,7 +282,7 @@ class unhinted(FieldColumns):
 
 
 def _unhinted(episode: Episode, play: Play) -> Episode:
-    """A copy with the plain question in place of the hinted one, and with what was given as something said."""
+    """A copy with the plain question in place of the hinted one, and with the given actions as generated ones."""
     ask = episode.ask
     plain = ask.note.get(PLAIN, ask.task.prompt)
     asked = ask.prefix is not None or ask.shown == plain or not episode.segments  # none: a selection left it out

@@ -29,7 +29,7 @@ class remembered(FieldColumns):
     in each step from what is remembered and what is new; of that the newest `keep` episodes stay, and with `older` none
     that is more than so many steps old. What failed, and what has a score that failed, is never remembered.
 
-    `by` says which are drawn: each alike (`"chance"`), with $p \propto e^{-age/temperature}$ (`"age"`, in steps), with
+    `by` decides which are drawn: each alike (`"chance"`), with $p \propto e^{-age/temperature}$ (`"age"`, in steps), with
     $p \propto e^{r/temperature}$ and $r$ the mean `column` of an episode (`"reward"`; one without a value is not drawn), or as
     many of each family of tasks as there are (`"family"`). Nothing is drawn twice in a step.
 
@@ -41,6 +41,16 @@ class remembered(FieldColumns):
     Old episodes are in no mean that a step reports and seen by no curriculum; stored rollouts have them. Column `gives_to` is
     the age of each track, 0 for what is new. *Biased* as far as a loss does not correct for older weights. Notes
     `memory/size`, `memory/drawn` and, where there are any, `memory/age`, the mean age of what was drawn.
+
+    Args:
+        keep: episodes that are remembered.
+        draw: episodes that join each batch.
+        by: how they are drawn.
+        column: column that weighs the draw.
+        temperature: of the draw.
+        older: greatest age in steps; 0 for no limit.
+        which: selection of the tracks that are remembered; all when None.
+        gives_to: column of the age.
 
     >>> import guerdon as gd
     >>> from guerdon.core.example import ExamplePlay, example_tries

@@ -40,6 +40,12 @@ class paired(FieldColumns):
     noise of `column` too: the more tries, the larger the share of a pair's margin that is luck. Notes `pairs`,
     `unpaired_share` (of groups: all equal, too close, or alone) and `alone_share` (of groups with fewer than two values).
 
+    Args:
+        column: column that is compared.
+        by: what a group is.
+        which: the best against the worst, or all pairs.
+        least: least difference of a pair.
+
     >>> import guerdon as gd
     >>> gd.select.paired("correct", which="all").needs, gd.select.paired().gives
     (('correct',), ('pairs',))
@@ -93,7 +99,7 @@ def _places(batch: Batch) -> list[tuple[int, int, int, int]]:
 
 @part
 class step_pairs(FieldColumns):
-    r"""The step preferences of trees, for `Learn(on=...)`: of the segments that go on from one place of an episode, $(a, b)$
+    r"""The step preferences of trees, for `Learn(on=...)`: of the segments that continue from one place of an episode, $(a, b)$
     with $V(a) - V(b) \ge$ `least` and $V(a) > V(b)$, where $V$ is a column per segment, or the mean of one per track over the
     tracks through the segment. The difference is the pair's margin, its label 1.
 
@@ -109,6 +115,11 @@ class step_pairs(FieldColumns):
 
     Biased where values are means of few tracks: the best of several is partly luck, the more the deeper in a tree. Logs
     `step_pairs`, and `unpaired_siblings`, the share of sets that make none.
+
+    Args:
+        column: column that is compared.
+        least: least difference of a pair.
+        which: the best against the worst, or all pairs.
 
     >>> import guerdon as gd
     >>> gd.select.step_pairs("correct", least=0.25).needs, gd.select.step_pairs().gives
@@ -168,12 +179,12 @@ def _of_segments(batch: Batch, column: Column, one_G: Tensor) -> Tensor:
 
 
 def _sibling_places(batch: Batch) -> list[tuple[int, int, int]]:
-    """[G] where each segment goes on from, and whose it is."""
+    """[G] the place each segment continues from, and its role."""
     return list(zip(batch.parent.tolist(), batch.episode.tolist(), batch.role.tolist(), strict=True))
 
 
 def _siblings(batch: Batch, one_G: Tensor) -> list[list[int]]:
-    """The segments of a role that go on from one segment, or that begin one episode, one of each that did the same, where there
+    """The segments of a role that continue one segment, or begin one episode, without duplicates, where there
     are two or more segments."""
     sets: dict[tuple[int, int, int], list[int]] = {}
     for g, place in enumerate(_sibling_places(batch)):

@@ -36,8 +36,8 @@ class Tried:
 
     episode: Episode
     path: tuple[Segment, ...]  # its own turns, first to last
-    columns: dict[str, float]  # those that are told
-    link: list[Any]  # its name, for whoever asks what follows it
+    columns: dict[str, float]  # those that are shown
+    link: list[Any]  # its name, for asks that follow it
 
     @property
     def prompt(self) -> Any:
@@ -45,7 +45,7 @@ class Tried:
 
     @property
     def text(self) -> str:
-        """What it said last."""
+        """Its last text."""
         return self.path[-1].text
 
 
@@ -58,14 +58,24 @@ class follow_up(FieldColumns):
     first one's, `tries` and `sampling` are the new ask's own. `per="ask"` asks once about all tries of an ask: the template
     has `{prompt}` and `{attempts}`, the function gets a list.
 
-    Rewards of the followers see what the ask notes as arguments: `attempt`, what was said, and every column that `tells`
+    Rewards of the followers see what the ask notes as arguments: `attempt`, the text, and every column that `tells`
     names (`per="ask"`: `attempts`, and lists). So the reward of a verifier is a plain function of `completion` and `correct`,
-    and learning to verify a `Learn` of the model that sits there.
+    and learning to verify a `Learn` of the model in that seat.
 
-    A track that failed, or that lacks a value of a column that is told, is not followed: there is nothing to hold its
-    follower to. The new tracks are of the roles of `env`, which need seats; columns of the first are *not applicable* to
+    A track that failed, or has no value in a column that is shown, is not followed: its follower could not be
+    scored. The new tracks are of the roles of `env`, which need seats; columns of the first are *not applicable* to
     them, and the other way round, but for columns that both are given. Compare tries `by="ask"`: followers of one task
     answer different questions. Notes `ROLE/asked`, ROLE being the first of `env`.
+
+    Args:
+        env: environment of the new asks.
+        show: a template, or a function of what was tried.
+        scores: stages that score them.
+        of: role that is followed.
+        per: one ask for each track, or for all tries of an ask.
+        tries: tries at each new ask.
+        tells: columns that rewards of the followers see.
+        sampling: how models sample; the run's where it is None.
 
     >>> import guerdon as gd
     >>> from guerdon.core.example import ExamplePlay, example_tries
@@ -153,6 +163,10 @@ class aggregate_followups(FieldColumns):
 
     A follower of several tracks counts for each. Where no follower has a value there is none: *not applicable* if there is
     no follower, else the worst of their reasons.
+
+    Args:
+        column: column of the followers.
+        gives_to: column of the mean.
 
     >>> import guerdon as gd
     >>> gd.select.aggregate_followups("verdict").needs, gd.select.aggregate_followups("verdict").gives

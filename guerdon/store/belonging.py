@@ -1,8 +1,8 @@
 """What lies in a run folder and is another run's, and what is missing from it.
 
-Every run has an id in its run.json. The first line of each attempt in events.jsonl says it, and so do the manifest of every
-checkpoint and trained model, and every file of rollouts. What was written before they did says nothing, and is believed as
-long as the run itself began then.
+Every run has an id in its run.json. It is in the first line of each attempt in events.jsonl, in the manifest of every
+checkpoint and trained model, and every file of rollouts. Files from before that have no id, and are accepted if the run
+itself began then.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from guerdon.store.folder import RunFolder
 
 
 def owners(folder: RunFolder) -> set[str]:
-    """The ids that a checkpoint of the run may say; the empty one stands for none."""
+    """The ids that a checkpoint of the run may have; the empty one means none."""
     own, runs = folder.run_id(), read_log(folder.events).runs
     return {own} if runs.get(0) or not own else {own, ""}
 
@@ -32,7 +32,7 @@ def stranger(folder: RunFolder, config: Mapping[str, Any], log: Log) -> str:
 
 
 def refuse_stranger(folder: RunFolder, config: Mapping[str, Any], log: Log) -> None:
-    """No run goes on with the events of another."""
+    """No run resumes with the events of another."""
     if said := stranger(folder, config, log):
         raise Damaged(f"{said}: put back those of one run, or choose another folder with --out")
 
@@ -56,7 +56,7 @@ def missing(folder: RunFolder, config: Mapping[str, Any], log: Log) -> list[str]
 
 
 def missing_checkpoints(folder: RunFolder, log: Log) -> list[str]:
-    """That a run which has saved itself has nothing left to go on from."""
+    """The error for a run that has saved checkpoints and has none left to resume from."""
     saved = [e for e in log.events if isinstance(e, Saved)]
     if saved and not list_checkpoints(folder.checkpoints):
         return ["checkpoints/ has no checkpoint any more: the run begins again at step 0"]

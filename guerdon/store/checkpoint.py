@@ -1,7 +1,7 @@
 """Checkpoints: a run's tensors, states and batches after some step, in a folder of their own.
 
 A checkpoint is whole or absent, and its hashes are checked before it is loaded. It is saved in two moves: `take` copies what
-the run goes on changing, `put` writes the copy, which may be while the run goes on.
+the run keeps changing, `put` writes the copy, possibly while the run continues.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ TYPES = {  # what safetensors calls those of torch
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """Everything a run needs to go on: tensors (weights, optimiser, tensors of states), JSON (states, counters), batches of
+    """Everything a run needs to resume: tensors (weights, optimiser, tensors of states), JSON (states, counters), batches of
     states, and the episodes of the next step where they were played already."""
 
     step: int  # steps done
@@ -99,8 +99,8 @@ def put(
     folder: Path, taken: Taken, keep: int, warn: Callable[[str], None] = lambda message: None, owner: str = ""
 ) -> Path:
     """Write the checkpoint of the run `owner` in one atomic step, then drop all before it but the last `keep - 1`: once it has
-    been read back and found whole, and not before. What lies beyond it, where a run went on from an earlier one, is no older
-    one to be dropped."""
+    been read back and found whole, and not before. Later ones, where a run resumed from an earlier one, are not dropped as
+    old."""
     path = folder / checkpoint_name(taken.step)
     with atomic(path) as scratch:
         scratch.mkdir()

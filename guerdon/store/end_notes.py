@@ -1,6 +1,6 @@
-"""What a run that came to its end should say of itself: that nothing was learned, or from what it could not learn.
+"""Notes at the end of a run: that nothing was learned, or what it could not learn from.
 
-Everything is read from the run's events, so a run that was killed and resumed says what an unbroken one says.
+Everything is read from the run's events, so a run that was killed and resumed gives the same notes as an unbroken one.
 """
 
 from __future__ import annotations
@@ -96,8 +96,8 @@ def _no_update(done: Sequence[StepDone]) -> str:
 
 
 def _same_weights(events: Sequence[Event], done: Sequence[StepDone], weights: str) -> str:
-    """The weights are those that the run began with. A table has other ones as soon as it saw something, so a learning rate of
-    0 is told in any case."""
+    """The weights are those that the run began with. A table's weights differ as soon as it saw something, so a learning rate
+    of 0 is reported in any case."""
     updates = sum(e.updates for e in done)
     rates = [v for e in done for name, v in e.metrics.items() if name.endswith("/lr")]
     norms = [v for e in done for name, v in e.metrics.items() if name.endswith("/grad_norm")]
@@ -150,7 +150,7 @@ def _not_applicable(done: Sequence[StepDone]) -> str:
 
 
 def _worth(done: Sequence[StepDone]) -> str:
-    """The column that says what a sample is worth; empty where none does."""
+    """The column with the score of a sample; empty where there is none."""
     return next((name for name in WORTH if any(finite(e.metrics.get(f"{name}/mean")) is not None for e in done)), "")
 
 

@@ -59,7 +59,7 @@ class StepDone(Event):
 @dataclass(frozen=True)
 class Evaluated(Event):
     """Held-out results after `step + 1` steps (-1: before the first); `result` has the numbers of all exams, those of a named
-    one as `NAME/metric`. `problems` has by exam what came of each problem, for runs that sat the same ones to be compared
+    one as `NAME/metric`. `problems` has by exam the result of each problem, so that runs with the same ones can be compared
     (`guerdon.exams.tries`). A study's are those of its runs, one after the other, with what it had `spent` by then in
     every unit of a budget."""
 
@@ -104,7 +104,7 @@ class Warned(Event):
 class Alarmed(Event):
     """A rule of the watch found that something goes wrong: what happened, in `message`, and what to do, the `mend`.
     `severity` is bad, warn or note; `about` the column, part or metric it is about. `rollouts` are the clearest of the step:
-    which they are (step, episode, last segment), what was asked and said, cut where it is long, and their numbers."""
+    which they are (step, episode, last segment), question and answer, cut where long, and their numbers."""
 
     rule: str = ""
     severity: str = "warn"

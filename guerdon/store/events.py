@@ -2,8 +2,8 @@
 
 Every line ends with its number in the file and a checksum of all that stands before it. By these, a line is one of three:
 
-- *torn*: the last line, where it lacks its end and does not match its checksum. A killed process or a full disk left it. It is
-  no damage: readers pass it over, and the next writer cuts it off.
+- *torn*: the last line, where it has no line end and does not match its checksum. A killed process or a full disk left it. It
+is not damage: readers skip it, and the next writer cuts it off.
 - *damaged*: any other line that does not match its checksum, and every number that is missing or comes twice.
 - *old*: lines that guerdon wrote before it had checksums. They stand before all others; a broken one is passed over as torn.
 """
@@ -34,12 +34,12 @@ GAP = 1_000_000  # lines in a row that may be lost: a number beyond is none of o
 
 
 class EventLog:
-    """Appends events, stamped with this process's attempt, and tells the listeners (progress, loggers)."""
+    """Appends events, stamped with this process's attempt, and passes them to the listeners (progress, loggers)."""
 
     def __init__(self, path: Path, attempt: int, listeners: Iterable[Listener] = (), run: str = "") -> None:
-        """`run` is the id of the run, which the first line of each attempt says."""
+        """`run` is the id of the run, which the first line of each attempt has."""
         self.path, self.attempt, self.listeners, self.run = path, attempt, Listeners(listeners), run
-        self.is_named = False  # whether a line of this attempt says the run
+        self.is_named = False  # whether a line of this attempt has the run's id
         refuse_odd(path)
         with disk_errors(path):
             self.file = open(path, "ab", buffering=0)  # noqa: SIM115 - open as long as the run
@@ -187,12 +187,12 @@ class LogReader:
 
 
 def _at_once(path: str, flags: int) -> int:
-    """Open it; for a pipe that nobody writes to, nobody waits."""
+    """Open it, without waiting for a pipe that has no writer."""
     return os.open(path, flags | os.O_NONBLOCK)
 
 
 def _row(line: bytes) -> tuple[dict[str, Any] | None, int | None]:
-    """What a line says, and the number it was given, which one without a checksum has not; of a broken one nothing."""
+    """The event of a line, and its number, which one without a checksum does not have; of a broken one nothing."""
     is_sealed = line_sum(line)
     try:
         row = json.loads(line) if is_sealed is not False else None

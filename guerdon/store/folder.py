@@ -1,8 +1,8 @@
 """The run folder: where each file lies in it, and which process may write there.
 
 A new run claims its folder before it writes: the folder is made and locked, then gets its run.json.
-Of two processes that start at the same moment, one has the folder; the other goes on to the next name, or is refused.
-A claim that a kill cut short leaves an empty folder, which is no run and can be claimed again.
+Of two processes that start at the same moment, one gets the folder; the other takes the next name, or is refused.
+A claim that a kill cut short leaves an empty folder, which is not a run and can be claimed again.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class RunFolder:
     process writes at a time; the others are refused."""
 
     def __init__(self, path: str | Path, here: Path | None = None) -> None:
-        """`here` is where a path that is not whole starts from: where this process is, unless told."""
+        """`here` is where a path that is not whole starts from: by default the working directory."""
         if not isinstance(path, str | os.PathLike):
             raise UserError(f"a run is named by its folder, not {path!r}")
         self.named = str(path)
@@ -109,7 +109,7 @@ class RunFolder:
         return {k: v for k, v in config.items() if k != KEY}
 
     def run_id(self) -> str:
-        """What tells this run from every other; empty of one from before runs had ids."""
+        """The run's unique id; empty for one from before runs had ids."""
         return str(self.read_config().get("id") or "")
 
     def create(self, config: dict[str, Any]) -> None:
@@ -140,7 +140,7 @@ class RunFolder:
             raise UserError(f"{self.named} is not empty and not a run; choose another --out")
 
     def clear(self) -> None:
-        """Drop the run, for it to be made again. Who holds the folder goes on holding it."""
+        """Drop the run, for it to be made again. The holder of the folder keeps its lock."""
         assert self._held is not None, "only what is held is cleared"
         with disk_errors(self.path):
             for each in self.path.iterdir():

@@ -2,7 +2,7 @@
 
 Of a run with an exam it is the first exam's first measure: a policy's accuracy, a reward model's accuracy on pairs, a process
 reward model's first-error F1. Of a study it is what its body returned. Of a run without an exam it is the mean reward of the
-first and the last step, and is said to be no more. Progress, the last lines of `train`, `list runs`, `show` and the report
+first and the last step, and is labelled as that. Progress, the last lines of `train`, `list runs`, `show` and the report
 all take it from here.
 """
 
@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 DRAWS = "draws/"  # metrics that count the problems of a step, a number for each kind
-WORTH = ("reward", "correct")  # the columns that say what a sample is worth, the first that has values
+WORTH = ("reward", "correct")  # the columns with the score of a sample, the first that has values
 ENDS = ("_low", "_high")  # of an interval
 COUNTS = ("task", "tasks", "tries", "steps_done", "missing", "length", "point")  # of an exam, and no measure
 
@@ -62,7 +62,7 @@ class Headline:
     points: tuple[Point, ...]
     is_share: bool = False
     task: str = ""  # of the exam
-    tasks: int = 0  # how many problems it had, 0 where it does not say
+    tasks: int = 0  # how many problems it had, 0 where it is not recorded
 
     @property
     def about(self) -> str:
@@ -127,7 +127,7 @@ def exam_headline(evaluations: Sequence[Mapping[str, Any]]) -> Headline | None:
 
 def headline_key(result: Mapping[str, Any]) -> str:
     """Which number of an evaluation is its headline: of the first exam the measure that is known by name, else the first with
-    an interval, else the first that is no count; empty where there is none."""
+    an interval, else the first that is not a count; empty where there is none."""
     names = [k for k, v in result.items() if finite(v) is not None and not k.endswith(ENDS)]
     names = [k for k in names if _split(k)[1] not in COUNTS]
     if not names:
@@ -179,7 +179,7 @@ def _split(key: str) -> tuple[str, str]:
 
 
 def finite(value: Any) -> float | None:
-    """A number as it is; None for what is no number, or none that can be drawn."""
+    """A number as it is; None for what is not a number, or cannot be drawn."""
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     return value if is_number and abs(value) <= sys.float_info.max else None
 
@@ -189,5 +189,5 @@ def percent(share: float) -> str:
 
 
 def plain(number: float) -> str:
-    """A number that is no share."""
+    """A number that is not a share."""
     return f"{number:.3f}" if isinstance(number, float) else str(number)

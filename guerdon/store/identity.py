@@ -27,7 +27,7 @@ from guerdon.store.whole_files import write_json
 
 HOUSE = Path(__file__).resolve().parent.parent
 NAME = HOUSE.name
-# what only looks on, writes down and shows
+# what only observes, records and shows
 OBSERVERS = (
     "store",
     "watch",
@@ -53,7 +53,7 @@ KEPT = 8  # trees that are remembered
 
 
 def module_of(file: str | Path) -> str:
-    """What units of a file are called by: its place in the package, or, where it is somebody else's, its path from here."""
+    """What units of a file are called by: its place in the package, or, for other code, its path from here."""
     path = Path(file) if Path(file).is_relative_to(HOUSE) else Path(file).resolve()
     if not path.is_relative_to(HOUSE):
         here = Path.cwd()
@@ -69,7 +69,7 @@ def is_left_out(module: str) -> bool:
 
 
 def path_of(module: str, house: Path = HOUSE, own: Path | None = None) -> Path | None:
-    """The file of a module of the package, or of somebody else's, which lies in `own`: here, unless told."""
+    """The file of a module of the package, or of other code, in the folder `own` (default: here)."""
     if module.endswith(".py"):
         file = (own or Path()) / module
         return file if file.is_file() else None
@@ -82,7 +82,7 @@ class Sources:
     """The files of a package as they are now, read when they are asked for."""
 
     house: Path = HOUSE
-    own: Path | None = None  # where files of somebody else's lie
+    own: Path | None = None  # the folder of other code
     files: dict[str, SourceFile | None] = field(default_factory=dict)
     _paths: dict[str, Path | None] = field(default_factory=dict)
     _bytes: dict[str, str] = field(default_factory=dict)
@@ -182,7 +182,7 @@ class Closure:
                 self._follow(module, header.names, header.words, made=True)
 
     def _take(self, unit: str, made: bool) -> None:
-        """A unit that counts. `made`: it ran when a module was imported, where nobody looked on, and so did what it calls."""
+        """A unit that counts. `made`: it ran when a module was imported, outside of tracing, and so did what it calls."""
         if (unit, made) in self._met or (unit, True) in self._met:
             return
         self._met.add((unit, made))
@@ -330,7 +330,7 @@ def today() -> Sources:
 
 
 def _here(modules: Iterable[str]) -> Sources:
-    """The files as they are: somebody's own may change while this process runs."""
+    """The files as they are: a user's own may change while this process runs."""
     return Sources() if any(module.endswith(".py") for module in modules) else today()
 
 

@@ -1,8 +1,8 @@
-"""What follows from labels, in files that other verbs take; written anew whenever a label changes.
+"""What follows from labels, in files that other verbs take; regenerated whenever a label changes.
 
 `truth.jsonl` has a row for every sample that was judged, a prompt, a completion and whether it is good: `guerdon train kto`,
-`guerdon check --labels`. `pairs.jsonl` has a prompt, the better answer and the worse one, as somebody said it or as it follows
-from a right and a wrong try at one prompt: `guerdon train reward_model`, `guerdon train dpo`.
+`guerdon check --labels`. `pairs.jsonl` has a prompt, the better answer and the worse one, as labelled or as it follows from
+a right and a wrong try at one prompt: `guerdon train reward_model`, `guerdon train dpo`.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def truth_rows(book: LabelBook) -> list[Row]:
 
 
 def pair_rows(book: LabelBook) -> list[Row]:
-    """Pairs that somebody judged, then those that follow; what was judged is never turned round by what follows."""
+    """Labelled pairs, then those that follow; what follows never reverses a labelled pair."""
     judged = [row for row in book.labels if row["kind"] in ("better", "level") and "completion" in row["other"]]
     pairs: dict[frozenset[str], Row | None] = {}
     for row in judged:

@@ -1,7 +1,7 @@
 """Labels that people gave to what a run sampled: `RUN/labels/labels.jsonl`, appended a line at a time and never rewritten.
 
-A line says what somebody thinks of one sample (`right`, `wrong`, `hack`, a `note`), of two (`better`: the first than the other;
-`level`: neither), or takes back what was said (`withdrawn`). The last line about a thing counts. Each holds the text it is
+A line is a person's label of one sample (`right`, `wrong`, `hack`, a `note`), of two (`better`: the first than the other;
+`level`: neither), or withdraws a label (`withdrawn`). The last line about a thing counts. Each holds the text it is
 about, so that the file stands alone; each ends with its number and a checksum, as events do. Who appends holds the file's lock,
 so several studios at once lose nothing; a torn last line is passed over and cut off by the next writer.
 Leaves out: the files that other verbs take, which follow from these lines (`label_files.py`).
@@ -37,7 +37,7 @@ Key = tuple[Any, ...]
 
 @dataclass(frozen=True)
 class LabelBook:
-    """What a file of labels says: those that stand, in the order they were given, and how many lines are damaged."""
+    """The labels of a file: those that are valid, in the order they were given, and how many lines are damaged."""
 
     labels: list[Row]
     damaged: int = 0
@@ -49,7 +49,7 @@ class LabelBook:
 
     @property
     def verdicts(self) -> dict[Place, str]:
-        """What was said of each sample that was judged."""
+        """The labels of each judged sample."""
         return {place_of(row): row["kind"] for row in self.labels if row["kind"] in VERDICTS}
 
 
@@ -63,7 +63,7 @@ def places_of(row: Mapping[str, Any]) -> list[Place]:
 
 
 def read_labels(run: Path) -> LabelBook:
-    """The labels of the run in a folder; none where nobody gave any."""
+    """The labels of the run in a folder; empty where there are none."""
     try:
         with open(_file(run), "rb", opener=_reading) as file:
             return _book(file.read())
@@ -74,7 +74,7 @@ def read_labels(run: Path) -> LabelBook:
 
 
 def add_label(run: Path, row: Mapping[str, Any], then: Callable[[LabelBook], None] = lambda book: None) -> LabelBook:
-    """Append a label; `then` is told of all that stand, before anybody else may write."""
+    """Append a label; `then` receives all valid labels, before another process may write."""
     _check(row)
     with _held(run) as file:
         book = _append(file, [row])
@@ -120,7 +120,7 @@ def _check(row: Mapping[str, Any]) -> None:
 
 
 def _is_label(row: Any) -> bool:
-    """Whether a line says what a line may say."""
+    """Whether a line is well-formed."""
     if not isinstance(row, dict) or not _is_place(row):
         return False
     kind = row.get("of") if row.get("kind") == WITHDRAWN else row.get("kind")
@@ -134,7 +134,7 @@ def _is_place(row: Any) -> bool:
 
 
 def _parsed(line: bytes) -> Row | None:
-    """A line's label; None where it is torn, damaged or none. Lines without a checksum, which somebody wrote, are believed."""
+    """A line's label; None where it is torn, damaged or none. Lines without a checksum, written by hand, are accepted."""
     try:
         row = json.loads(line) if line_sum(line) is not False else None
     except (ValueError, RecursionError):
@@ -145,7 +145,7 @@ def _parsed(line: bytes) -> Row | None:
 def _book(content: bytes) -> LabelBook:
     *lines, tail = content.split(b"\n")
     rows = [_parsed(line) for line in lines if line.strip()]
-    last = _parsed(tail)  # a torn one is no damage
+    last = _parsed(tail)  # a torn one is not damage
     return _standing([row for row in (*rows, last) if row is not None], rows.count(None))
 
 
@@ -154,7 +154,7 @@ def _standing(rows: Iterable[Row], damaged: int) -> LabelBook:
     lines = damaged
     for row in rows:
         lines += 1
-        labels.pop(_key(row), None)  # what is said again goes to the end
+        labels.pop(_key(row), None)  # repeated labels go to the end
         if row["kind"] != WITHDRAWN:
             labels[_key(row)] = row
     return LabelBook(list(labels.values()), damaged, lines)
@@ -164,7 +164,7 @@ def _standing(rows: Iterable[Row], damaged: int) -> LabelBook:
 
 
 def _file(run: Path) -> Path:
-    """Where labels lie. A folder from somebody else may hold links that lead away: nothing is written through them."""
+    """Where labels lie. A folder from another person may hold links that lead outside: nothing is written through them."""
     folder = run / FOLDER
     if folder.is_symlink():
         raise UserError(f"{folder} is a link: labels are kept in the run's own folder, so remove it")

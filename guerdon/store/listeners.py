@@ -1,7 +1,7 @@
 """Listeners: functions that are called with each event of a run while it goes, such as the progress line and dashboards.
 
 A listener cannot break a run: one that raises is called no more, and one that does not answer is left behind.
-The run goes on and writes a warning.
+The run continues and writes a warning.
 Leaves out: the events that a lost dashboard missed; `export` rebuilds it from the run folder.
 """
 
@@ -25,20 +25,20 @@ class Listeners:
         self.listeners = [*listeners]
 
     def tell(self, event: Event) -> Iterator[str]:
-        """Tell all of an event; gives a line for each that is lost by it. A `UserError` is no accident: it wants the
+        """Pass an event to all; returns a line for each listener that fails on it. A `UserError` is deliberate: it wants the
         run to end."""
         for listener in [*self.listeners]:
             try:
                 listener(event)
             except UserError:
                 raise
-            except Exception as error:  # noqa: BLE001 - a listener is anybody's code
+            except Exception as error:  # noqa: BLE001 - a listener may be any code
                 self.listeners.remove(listener)
                 yield f"{_name(listener)} hears no more of this run: {type(error).__name__}: {error}"
 
 
 class Dashboard:
-    """A listener that may hang: it runs in a thread of its own, and whoever tells it something waits for `PATIENCE` at most."""
+    """A listener that may hang: it runs in a thread of its own, and the caller waits for `PATIENCE` at most."""
 
     def __init__(self, name: str, listener: Listener) -> None:
         self.__name__, self.listener = name, listener

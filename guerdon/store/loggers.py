@@ -45,7 +45,7 @@ def export(run: str | Path, name: str) -> None:
 
 
 def _scalars(event: Event) -> dict[str, float]:
-    """What an event says in numbers, by the name it has everywhere else."""
+    """The numbers of an event, by their usual names."""
     if isinstance(event, StepDone):
         speed = event.tokens / event.seconds if event.seconds else 0.0
         counts = {name: float(getattr(event, name)) for name in ("tokens", "read", "updates")}
@@ -76,7 +76,7 @@ def tensorboard(folder: RunFolder) -> Listener:
 
 
 def wandb(folder: RunFolder) -> Listener:
-    """A run in the project `guerdon`; where it goes (online, offline, disabled) is for wandb's own WANDB_MODE to say."""
+    """A run in the project `guerdon`; where it goes (online, offline, disabled) is decided by wandb's own WANDB_MODE."""
     run: Any = None
 
     def listen(event: Event) -> None:

@@ -1,6 +1,6 @@
-"""Parts of a reward that never applied in a run: they count for nothing, and nobody would notice.
+"""Parts of a reward that never applied in a run: they have no effect, which would go unnoticed.
 
-Read from the run's events, so a run that was killed and resumed says what an unbroken one says.
+Read from the run's events, so a run that was killed and resumed reports the same as an unbroken one.
 Leaves out: scores that failed, which are counted as they come.
 """
 
@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from guerdon.store.event_types import Event, StepDone
 
-EARLY = 20  # steps after which a longer run is told, and not at its end alone
+EARLY = 20  # steps after which a longer run is warned, and not only at its end
 FAILED, MEAN = "/failed", "/mean"
 
 

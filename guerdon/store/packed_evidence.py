@@ -35,7 +35,7 @@ def packed(folder: Path) -> Verdicts:
 
 @functools.lru_cache(maxsize=8)
 def _verdicts_in(path: Path, digest: bytes) -> Verdicts:
-    """The file as long as it says this: whoever lists asks for each of its proofs."""
+    """The file, kept while it is unchanged: a listing asks for each of its proofs."""
     if (verdicts := read_verdicts(path.read_text(encoding="utf-8"))) is None:
         raise Damaged(
             f"{path} was damaged, changed by hand or written by another version of guerdon: put a copy of it back"
@@ -82,7 +82,7 @@ def _lines_in(path: Path, digest: bytes) -> list[str]:
 def digest_of(path: Path) -> bytes:
     try:
         return hashlib.sha256(path.read_bytes()).digest()
-    except OSError:  # whoever reads it says so
+    except OSError:  # the reader reports it
         return b""
 
 
@@ -99,7 +99,7 @@ def _told_missing(folder: Path, files: Sequence[str]) -> str:
     return (
         f"the package is installed without the runs of its evidence: {', '.join(files)} {'are' if many else 'is'} in {RECORDS}/"
         f" of Guerdon's repository, to be put in {_place(folder)}; without {'them' if many else 'it'} verdicts are shown, but"
-        " cannot be told again, rehearsed or sampled, and no recorded run is spared"
+        " cannot be recomputed, rehearsed or sampled, and no recorded run is reused"
     )
 
 

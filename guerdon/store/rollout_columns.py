@@ -20,7 +20,7 @@ from guerdon.core.one_turn import OneTurn
 from guerdon.core.part import knobs
 from guerdon.core.task import Ask, Task
 
-NOTHING: dict[str, Any] = {}  # is spelled once for all that tell nothing
+NOTHING: dict[str, Any] = {}  # is spelled once for all that are empty
 
 
 def file_columns(batch: Batch, pa: Any) -> dict[str, Any]:
@@ -56,7 +56,7 @@ def _types(pa: Any, continuous: bool, observed: bool) -> dict[str, Any]:
 
 
 def _one_turn_columns(tries: OneTurn, types: dict[str, Any], pa: Any) -> dict[str, Any]:
-    """What is told of tries that are columns: what those at an ask share is spelled once, and no episode is made."""
+    """JSON of tries in columns: what those at an ask share is spelled once, and no episode is built."""
     asked, tasks = tries.asked, [one.ask.task for one in tries.asked]
     shared = {
         "number": [one.number for one in asked],
@@ -92,7 +92,7 @@ class FileRow(NamedTuple):
 
 
 def _episode_columns(rows: Sequence[FileRow]) -> dict[str, list[Any]]:
-    """What is told of the episodes. Tries share their ask, which is spelled once."""
+    """JSON of the episodes. Tries share their ask, which is spelled once."""
     episodes = [row.episode for row in rows]
     tasks = [ep.ask.task for ep in episodes]
     keys = [ep.key for ep in episodes]
@@ -132,7 +132,7 @@ def _told(ask: Ask) -> dict[str, Any]:
 
 
 def _segment_columns(rows: Sequence[FileRow], types: dict[str, Any], pa: Any) -> dict[str, Any]:
-    """What is told of the segments; nothing where an episode has none."""
+    """JSON of the segments; nothing where an episode has none."""
     segments = [row.episode.segments[row.place] if row.place >= 0 else None for row in rows]
     roles = [None if s is None else s.role for s in segments]
 
@@ -140,7 +140,7 @@ def _segment_columns(rows: Sequence[FileRow], types: dict[str, Any], pa: Any) ->
         return [None if s is None else getattr(s, name) for s in segments]
 
     def spelled(name: str, spell: Callable[[int, Any], str]) -> list[str | None]:
-        values = [segments if s is None else getattr(s, name) for s in segments]  # stands for none: None may be one
+        values = [segments if s is None else getattr(s, name) for s in segments]  # means none: None may be a value
         return _each_once(values, lambda at, value: None if value is segments else spell(at, value))
 
     lists = {name: _lists(each(name), types[name], pa) for name in ("context", "actions", "logp", "rewards")}

@@ -121,7 +121,7 @@ def read_batch(path: str | Path, step: int | None = None, run: str | None = None
     try:
         return _rebuilt(table.to_pylist(), meta)
     except (LookupError, TypeError, ValueError, AttributeError, OverflowError, RuntimeError, AssertionError) as error:
-        if b"sum" in table.schema.metadata:  # it is as it was written, so this is no damage
+        if b"sum" in table.schema.metadata:  # it is as it was written, so this is not damage
             raise
         raise Damaged(f"{path} is damaged: its rows do not make a batch") from error
 

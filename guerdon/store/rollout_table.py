@@ -26,7 +26,7 @@ COLUMNS = {
     "answer": "the task's answer",
     "end": "how it ended: done, cut, failed or stopped",
     "length": "actions (tokens) in it",
-    "learned": "whether it is in the batch; false for what a stage left out",
+    "learned": "whether it is in the batch; false if a stage removed it",
     "paid": "what the environment paid for it, if it did",
     "reward": "the reward; null with a `reward:reason` where there is none",
     "correct": "1.0 right, 0.0 wrong; likewise",

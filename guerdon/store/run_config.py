@@ -1,7 +1,7 @@
-"""What `run.json` says of a run, checked when it is read: every field is there and of its type, or it is refused in a line.
+"""The content of a run's `run.json`, checked when it is read: every field is there and of its type, or it is refused in a line.
 
 A stranger may have written it, so nothing in it is believed before.
-Leaves out: whether what it says is true, which its checksum and the recipe's hash tell.
+Leaves out: whether its contents are true, which its checksum and the recipe's hash show.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ MAYBE: dict[str, type] = {
 
 
 def read_small(path: Path) -> str:
-    """The text of a file that is one: no pipe that nobody writes to, no disk's worth of zeros. Raises OSError or ValueError."""
+    """The text of a file that is one: not a pipe without a writer, not a huge sparse file. Raises OSError or ValueError."""
     status = path.stat()
     if not stat.S_ISREG(status.st_mode):
         raise ValueError(f"{path.name} is not a file")
@@ -38,7 +38,7 @@ def read_small(path: Path) -> str:
 
 
 def check_fields(config: Mapping[str, Any], run: str) -> None:
-    """Refuse a config that lacks what every config has, or has something else in its place."""
+    """Refuse a config in which a required entry is missing or of another kind."""
     for name in (*FIELDS, "data"):
         if name not in config:
             raise Damaged(f"{run} is not a run folder: its run.json has no {name!r}")

@@ -22,7 +22,7 @@ def as_html(run: Run) -> str:
         "warnings": "\n".join(run.warnings),
         "damage": "\n".join(run.damage),
         "report": run.folder.shown(run.folder.report) if run.folder.report.is_file() else "",
-        "go on with": "" if run.status == "complete" else resume_call(run),
+        "resume with": "" if run.status == "complete" else resume_call(run),
     }
     return page(
         f"{run.folder.named}: {run.name}, {run.progress}, {run.status}",
@@ -33,7 +33,7 @@ def as_html(run: Run) -> str:
 
 
 def resume_call(run: Run) -> str:
-    """How a run is gone on with in Python."""
+    """How a run is resumed in Python."""
     return f"gd.train({'' if run.config['plain'] else 'recipe, '}resume={run.folder.named!r})"
 
 

@@ -1,4 +1,4 @@
-"""The metrics of a step, computed from its batch alone, so that whoever reads the batch back can compute them again."""
+"""The metrics of a step, computed from its batch alone, so that they can be recomputed from the stored batch."""
 
 from __future__ import annotations
 
@@ -57,8 +57,8 @@ def _draws(batch: Batch) -> dict[str, float]:
 
 
 def form_of(ask: Ask) -> str:
-    """The form of a question. Of a row of a file, which is known by its line, the family's name stands for what it asks: people
-    begin with any word."""
+    """The form of a question. Of a row of a file, which is identified by its line, the family's name replaces the question:
+    rows begin with any word."""
     shown, task = ask.shown, ask.task
     is_row = isinstance(shown, str) and task.id.isdigit()
     return form_of_words(shown.replace(task.prompt, task.family) if is_row else shown)

@@ -106,7 +106,8 @@ def remove(path: Path) -> None:
 
 
 def sweep(folder: Path) -> None:
-    """Remove what killed writers left half-written in a folder and those below it. For who knows that nobody writes there."""
+    """Remove what killed writers left half-written in a folder and those below it. For callers that know that no process
+    writes there."""
     with disk_errors(folder):
         for pattern in (f".*{SCRATCH}", f"*/.*{SCRATCH}"):
             for left in [*folder.glob(pattern)]:

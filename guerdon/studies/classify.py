@@ -48,8 +48,8 @@ def shuffled(examples: Examples, samples: int, batch: int, *path: int | str) -> 
 
 
 def learn(net: nn.Module, batches: Iterable[Examples], opt: Opt, steps: int, watch: Watch | None = None) -> None:
-    """Learn from one batch after the other. `steps` is what schedules take for the whole run. `watch` is told the number of
-    steps done after each, while the weights still have its gradient."""
+    """Learn from one batch after the other. `steps` is what schedules take for the whole run. `watch` is called with the
+    number of steps done after each, while the weights still have its gradient."""
     optimiser = opt.build(net.parameters())
     for step, batch in enumerate(batches):
         optimiser.zero_grad()

@@ -1,4 +1,4 @@
-"""What a run inside a study came to: its held-out accuracy along the way, as evidence draws it.
+"""Results of a run inside a study: its held-out accuracy along the way, as evidence draws it.
 
 Left out: curves of recipes that are proved themselves, which the proof reads from their folders.
 """
@@ -14,7 +14,7 @@ from guerdon.core.errors import UserError
 
 def held_out(run: Any) -> list[dict[str, Any]]:
     """Every evaluation of a run: the tokens `spent` before it, pass@1 as `value`, of several kinds each in `kinds`, and which
-    `point` of the run it was, where that is told."""
+    `point` of the run it was, where that is known."""
     evaluations = [
         {
             "spent": spent["tokens"],

@@ -1,4 +1,4 @@
-"""Handwritten digits for supervised studies: scikit-learn's 1,797 images of 8 x 8, split anew for every seed.
+"""Handwritten digits for supervised studies: scikit-learn's 1,797 images of 8 x 8, with a new split for every seed.
 
 Needs `pip install 'guerdon[studies]'`; the images come with scikit-learn, nothing is downloaded. Left out: augmentation, and
 every larger data set.

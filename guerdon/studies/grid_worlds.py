@@ -38,7 +38,7 @@ ROUNDS = 100  # of policy iteration at most; a dozen is usual
 
 @dataclass(frozen=True)
 class Worlds:
-    """Several worlds. Cells that one of them lacks, and those that end an episode, lead to themselves for nothing."""
+    """Several worlds. Cells missing in one of them, and those that end an episode, lead to themselves with reward 0."""
 
     goes: Tensor  # [M, S, A] the cell that a move leads to
     features: Tensor  # [M, S, A, F] of the move; a reward is linear in them

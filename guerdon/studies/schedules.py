@@ -1,4 +1,4 @@
-"""Schedules of single papers; those that everybody takes are in `core/schedule.py`. Any float knob takes one."""
+"""Schedules of single papers; general ones are in `core/schedule.py`. Any float knob takes one."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class decayed:
     start d^k with d = (end / start)^(1 / times) and k = floor(t (times + 1) / over), then `end`.
 
     The exponential decay of a budget in Hammoud et al. 2025 (arXiv:2508.08940, section 4.4). Their B0 g^floor(t / T), once
-    it has come to B, is `decayed(B0, B, times=n, over=(n + 1) * T)` with B = B0 g^n."""
+    it has reached B, is `decayed(B0, B, times=n, over=(n + 1) * T)` with B = B0 g^n."""
 
     start: float = knob(gt=0.0)
     end: float = knob(gt=0.0)

@@ -40,7 +40,7 @@ RULES = {
     "cross-origin-resource-policy": "same-origin",
     "x-frame-options": "DENY",
 }
-BODY = 4 << 20  # bytes of a request: labels, and texts that somebody typed
+BODY = 4 << 20  # bytes of a request: labels, and typed texts
 SECONDS = 30.0  # in which it must have come
 ADVICE = "send less at a time"
 CLOSED = (
@@ -72,7 +72,7 @@ class Gate:
                     headers[name] = rule
                 headers.setdefault("cache-control", "no-store")
                 if has_body and not body.whole:
-                    headers["connection"] = "close"  # what may still come is no request
+                    headers["connection"] = "close"  # what may still come is not a request
             await send(message)
 
         refused = self._answer(scope, asked)
@@ -81,7 +81,7 @@ class Gate:
         await (refused or self.inner)(scope, body, with_rules)
 
     def _answer(self, scope: Scope, headers: Headers) -> Response | None:
-        """What is said to who is not let in, or is let in just now; None for whoever may pass."""
+        """The answer to clients that are refused, or admitted just now; None for allowed requests."""
         host = headers.get("host", "")
         if self.local and host_name(host) not in LOCAL:
             return refusal(403, f"this page answers only as {', '.join(LOCAL)}, not as {host_name(host)[:80]!r}")

@@ -1,4 +1,4 @@
-"""What the studio says to its page: JSON without NaN, and one line for whatever is wrong."""
+"""What the studio sends to its page: JSON without NaN, and one line for whatever is wrong."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from guerdon.core.json_values import json_value
 
 
 def answer(content: Any, status: int = 200) -> Response:
-    """In ASCII: a lone surrogate in somebody's completion has no UTF-8."""
+    """In ASCII: a lone surrogate in a completion has no UTF-8."""
     return Response(
         json.dumps(json_value(content), allow_nan=False, separators=(",", ":")), status, None, "application/json"
     )

@@ -86,7 +86,7 @@ class Library:
     """The runs under some places: run folders themselves, and folders in which to look for them."""
 
     def __init__(self, places: Iterable[str | Path], trust: bool = False) -> None:
-        """`trust`: Python files that runs name are run for the bench, whoever made the runs."""
+        """`trust`: Python files that runs name are run for the bench, also for runs of other users."""
         self.trust = trust
         self.places = [Path(place) for place in places]
         self._shelf: dict[str, ShelvedRun] = {}

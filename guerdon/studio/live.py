@@ -1,6 +1,6 @@
 """What changes, as it does: server-sent events that name the runs and audits that were written to, came or went.
 
-One look at the disk serves everybody who listens, and there is none while nobody does. An event is only a hint to ask again;
+One look at the disk serves all listeners, and there is none without listeners. An event is only a hint to ask again;
 so a page that missed one, or a browser that comes back after an hour, has lost nothing.
 """
 
@@ -23,7 +23,7 @@ Marks = dict[str, object]
 
 
 class ChangeWatch:
-    """Watches a library for everybody who listens; and what `also` gives marks of, by ids of its own."""
+    """Watches a library for all listeners; and what `also` gives marks of, by ids of its own."""
 
     def __init__(self, library: Library, also: Callable[[], Mapping[str, object]] = dict) -> None:
         self.library, self.also = library, also

@@ -44,7 +44,8 @@ FIRST = {
 
 
 def make_app(library: Library, *, token: str | None, local: bool = True) -> FastAPI:
-    """The application. `token=None` lets in whoever can reach it; with `local` it answers only under a name of this machine."""
+    """The application. `token=None` admits every client that reaches it; with `local` it answers only under a name of this
+    machine."""
     shelf = AuditShelf(library)
     watch = ChangeWatch(library, shelf.marks)
 

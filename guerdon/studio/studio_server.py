@@ -32,7 +32,7 @@ class StudioLimits:
 
 
 def serve(app: FastAPI, bound: socket.socket) -> None:
-    """Serve until SIGINT, SIGTERM or SIGHUP; a second one does not wait for anybody."""
+    """Serve until SIGINT, SIGTERM or SIGHUP; a second one does not wait."""
     limits = StudioLimits()
     table = ConnectionTable(dataclasses.replace(limits, connections=places_for(limits.connections)), Counter())
     config = uvicorn.Config(
@@ -54,7 +54,7 @@ def serve(app: FastAPI, bound: socket.socket) -> None:
 
 
 class _Server(uvicorn.Server):
-    """uvicorn's server, but event streams, which would never end by themselves, are told to."""
+    """uvicorn's server, but it ends event streams, which would never end by themselves."""
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)

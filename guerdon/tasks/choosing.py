@@ -18,6 +18,11 @@ class chosen:
 
     What methods need that go through the same problems over and over: budgets by success rate, learning from one example.
 
+    Args:
+        source: where problems come from.
+        train: numbers of the training problems.
+        test: numbers of the held-out problems; all when None.
+
     >>> import guerdon as gd
     >>> few = gd.tasks.load("countdown:1-6@256")
     >>> few.size("train"), few.size("test"), few.get("train", 1).kind
@@ -67,6 +72,10 @@ class chosen:
 
 def first(source: Any, count: int) -> chosen:
     """The first `count` training problems of a source.
+
+    Args:
+        source: where problems come from.
+        count: how many.
 
     >>> import guerdon as gd
     >>> gd.tasks.first(gd.tasks.chain(level=2), 256).size("train")

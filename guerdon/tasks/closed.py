@@ -17,6 +17,10 @@ def closed_form(task: Any, role: Closed = "prefer") -> mixture:
     """The problems of a task as choices: two solutions of which one is right ("prefer": a or b), or one that is right or not
     ("verify": yes or no). Every kind of problem becomes a kind.
 
+    Args:
+        task: where problems come from.
+        role: "prefer" or "verify".
+
     >>> import guerdon as gd
     >>> closed = gd.tasks.closed_form(gd.tasks.load("chain:1-2"))
     >>> closed.get("train", 1).kind, closed.get("train", 0).prompt.splitlines()[0]

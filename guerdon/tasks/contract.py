@@ -19,6 +19,10 @@ def check_task(family: Any, problems: int = 200) -> dict[str, int]:
     fail and are wrong where they say, a planted error is found where it was planted, and the prompt alone gives the problem
     back while a spoilt prompt gives none. Returns what was checked.
 
+    Args:
+        family: the source.
+        problems: number of problems of each split.
+
     >>> import guerdon as gd
     >>> gd.check_task(gd.tasks.load("chain:1"), problems=20)
     {'problems': 40, 'near misses': 119, 'planted errors': 80}

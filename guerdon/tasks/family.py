@@ -24,6 +24,11 @@ ANSWER = "= "
 class Problem:
     """A problem as its family makes it. `meta` holds what the checkers need, as JSON values.
 
+    Args:
+        prompt: the problem as text.
+        answer: the right answer.
+        meta: JSON values for checkers.
+
     >>> import guerdon as gd
     >>> problem = gd.tasks.equation(level=1).read_problem("equation x-8=8")
     >>> problem.prompt, problem.answer
@@ -39,6 +44,11 @@ class Problem:
 class NearMiss:
     """A whole solution that looks right and is not. `kind` names the error; `step` is the first wrong step (the number of
     steps, when the steps are right and only the answer is wrong).
+
+    Args:
+        text: the solution.
+        kind: name of the error.
+        step: number of the first wrong step.
 
     >>> import random
     >>> import guerdon as gd

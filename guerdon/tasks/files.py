@@ -1,4 +1,4 @@
-"""Problems from somebody's own rows, of a file or held in Python: which columns they are made of, and how answers are checked.
+"""Problems from a user's own rows, of a file or held in Python: which columns they are made of, and how answers are checked.
 
 All rows are looked through once before anything runs (`row_sets.py`); afterwards a row is read when its problem is asked for.
 Leaves out: forms of files (`guerdon/data`), the guess of columns (`row_columns.py`), what is made of a row (`row_tasks.py`),
@@ -57,6 +57,19 @@ class rows:
 
     A malformed row is refused with its line number, all of them before anything runs; `skip_bad` drops them instead and names
     them. So is a row whose prompt leaves the model no room for an answer. What is malformed: docs/your_own_data.md.
+
+    Args:
+        path: a file, the id of a data set, or rows.
+        prompt: column of the question.
+        answer: column of the right answer; "none" without one.
+        held_out: share of the rows that is never trained on.
+        skip_bad: skip malformed rows.
+        kind: column of the kind of problem.
+        solution_in: column of the worked solution.
+        system: system prompt.
+        template: prompt with the row's columns.
+        check_by: how answers are checked.
+        test: a file of held-out rows in place of `held_out`.
 
     >>> import guerdon as gd
     >>> source = gd.tasks.rows([{"question": f"{n}+1=", "answer": n + 1} for n in range(10)], held_out=0.2)

@@ -20,6 +20,10 @@ class mixture:
     Every source is one *kind*, named as its tasks are (`countdown:3`), and no two may share a name. `solution`,
     `near_misses` and `first_wrong` are asked of the source a task came from.
 
+    Args:
+        name: name of the mixture.
+        sources: the sources.
+
     >>> import guerdon as gd
     >>> source = gd.tasks.load("countdown:1-3")
     >>> source.name, [source.get("train", i).kind for i in range(4)]

@@ -33,6 +33,14 @@ class preferences(RecitedRows):
     prompt, conversations that part at their last answer have what they begin with for one. A malformed row is refused with its
     line before anything runs; `skip_bad` drops it.
 
+    Args:
+        path: a file, or rows.
+        want: "pairs" or "labels".
+        columns: names of the columns.
+        held_out: share of the prompts that is never trained on.
+        test: a file of held-out rows in its place.
+        skip_bad: skip malformed rows.
+
     >>> import json, tempfile
     >>> import guerdon as gd
     >>> with tempfile.NamedTemporaryFile("w", suffix=".jsonl") as file:

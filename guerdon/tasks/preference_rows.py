@@ -131,7 +131,7 @@ def posed(name: str, family: str, view: str | Conversation, meta: dict[str, Any]
 
 
 def _reply(value: Any, view: str | Conversation, column: str) -> str:
-    """The answer to a view: text, or messages that may begin with the view once more."""
+    """The answer to a view: text, or messages that may begin with the view again."""
     if isinstance(value, str):
         return value
     if not isinstance(value, list) or not value:

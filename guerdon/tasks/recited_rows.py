@@ -37,7 +37,7 @@ Place = tuple[int, int]  # a row, and which of its tasks
 
 @dataclass(frozen=True)
 class LookedAt:
-    """What a look at all rows of a file came to: the places of its tasks by prompt, and what is wrong with bad rows."""
+    """The result of reading all rows of a file: the places of its tasks by prompt, and what is wrong with bad rows."""
 
     title: str
     records: Records

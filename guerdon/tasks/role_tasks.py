@@ -28,12 +28,16 @@ SAYS: dict[str, Callable[[Task, str], Any]] = {  # of a reply that is more than 
 
 @part(aliases=("in_closer_role",))
 class in_role:
-    """`role` played on the problems of `family`. Judges face right and wrong attempts alike; a reply is right when it says
+    """`role` with the problems of `family`. Judges face right and wrong attempts alike; a reply is right when it says
     the true verdict, a revision when it solves the problem, a proposal when it is a problem of the asked level, a tool
     user's first turn when it is a well-formed call. A critique is right when it names the first wrong line, or that there is
     none; a reason when its verdict is true and the line it is about is the first wrong one; a rubric when every criterion is
     answered rightly and the count is theirs; a rewrite when it is a problem of the asked level and, at the level of the
     problem, the same in other words or with one or two numbers, letters or signs changed.
+
+    Args:
+        role: the role.
+        family: where problems come from.
 
     >>> import guerdon as gd
     >>> verify = gd.tasks.load("verify/chain:1")

@@ -62,7 +62,7 @@ def marks(family: Family, task: Task, solution: str) -> str:
 
 
 def first_wrong(family: Family, task: Task, steps: Sequence[str]) -> int | None:
-    """The family's own, way by way where a solution may search: after a way that is gone to its end the next begins anew."""
+    """The family's own, way by way where a solution may search: the next way begins after the end of one."""
     if not hasattr(family, "searched"):
         return family.first_wrong(task, steps)
     way = len(family.steps(task))
@@ -144,7 +144,7 @@ def tool_result(call: tuple[int, str, int]) -> str:
 
 
 def attempt(family: Family, task: Task, draw: random.Random) -> str:
-    """Somebody's solution: right as often as wrong, wrong in one of the ways its family knows."""
+    """A given solution: right as often as wrong, wrong in one of the ways its family knows."""
     if draw.random() < 0.5:
         return family.solution(task)
     return draw.choice(family.near_misses(task, draw)).text

@@ -1,4 +1,4 @@
-"""Which columns of somebody's rows are the prompt, the answer, the worked solution, the options: named, or guessed.
+"""Which columns of a user's rows are the prompt, the answer, the worked solution, the options: named, or guessed.
 
 A guess is made from the names and the first hundred rows, and refused, with what to type, where two names fit or none does.
 """

@@ -21,7 +21,7 @@ Options = Mapping[str, str] | None
 
 @dataclass(frozen=True)
 class RowReader:
-    """How the rows of a source become problems: all that is needed besides the row. `typed`: numbers are told from text."""
+    """How the rows of a source become problems: all that is needed besides the row. `typed`: numbers and text are distinct."""
 
     name: str
     columns: RowColumns

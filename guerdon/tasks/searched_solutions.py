@@ -21,6 +21,10 @@ class searching(ChangedSource):
     answers differ in length and longer ones are right more often: what methods that shape length are about. Of families that
     can be searched (`searched(task, draw, ways)`: countdown).
 
+    Args:
+        source: where problems come from.
+        most: the most wrong ways in a solution.
+
     >>> import guerdon as gd
     >>> long = gd.tasks.searching(gd.tasks.load("countdown:2"), most=2)
     >>> print(long.get("train", 6).prompt, long.solution(long.get("train", 6)), sep="\\n")

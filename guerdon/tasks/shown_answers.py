@@ -36,6 +36,10 @@ def with_answer(view: Any, answer: Any, show: Show) -> Any:
 class answer_shown(ChangedSource):
     """The problems of `source`, each with its answer below the question. Solutions and checks stay as they are.
 
+    Args:
+        source: where problems come from.
+        show: how the answer is written.
+
     >>> import guerdon as gd
     >>> gd.tasks.answer_shown(gd.tasks.load("chain:1"), "line").get("train", 0).prompt
     'chain 4 *4 *5\\n= 80'

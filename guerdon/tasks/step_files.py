@@ -40,6 +40,13 @@ class labelled_steps(RecitedRows):
     those that `columns` gives to `prompt`, `steps` and `labels`. The last `held_out` share of the prompts is never trained on,
     with all of its rows; with `test`, another file, all of its own are.
 
+    Args:
+        path: a file, or rows.
+        columns: names of the columns.
+        held_out: share of the prompts that is never trained on.
+        test: a file of held-out rows in its place.
+        skip_bad: skip malformed rows.
+
     >>> import json, tempfile
     >>> import guerdon as gd
     >>> with tempfile.NamedTemporaryFile("w", suffix=".jsonl") as file:

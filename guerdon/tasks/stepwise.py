@@ -1,6 +1,6 @@
 """The step checker of a task: its family, or its families where it mixes several.
 
-Leaves out: tasks whose steps nobody can check, which are refused.
+Leaves out: tasks whose steps cannot be checked, which are refused.
 """
 
 from __future__ import annotations
@@ -19,6 +19,9 @@ def by_steps(task: Any) -> Family:
     """The task as a family, whose `first_wrong` checks every line: a family itself, and a mixture of families (`equation:6-7`)
     as one that asks the family a problem came from. Any other is refused.
 
+    Args:
+        task: a family, or a mixture of families.
+
     >>> import guerdon as gd
     >>> both = gd.tasks.by_steps(gd.tasks.load("chain:1-2"))
     >>> problem = both.get("train", 0)
@@ -35,6 +38,9 @@ def by_steps(task: Any) -> Family:
 
 def has_steps(task: Any) -> bool:
     """Whether every line of a solution can be checked: of a family, and of a mixture of families.
+
+    Args:
+        task: the source.
 
     >>> import guerdon as gd
     >>> gd.tasks.has_steps(gd.tasks.load("chain:1-2")), gd.tasks.has_steps(gd.tasks.load("parity"))

@@ -53,7 +53,7 @@ NAMES = {  # family: the module that defines it
     "spiel": "guerdon.envs.games.spiel_games",
     "arena": "guerdon.envs.games.arena_games",
 }
-BY_NAME = {  # family: what follows the colon, where that is no level
+BY_NAME = {  # family: what follows the colon, where that is not a level
     "gym": "dataset",
     "arena": "game",
     "spiel": "game",
@@ -70,6 +70,10 @@ def load(name: str, **settings: Any) -> TaskSource:
     NAME or NAME:LEVEL is a family; NAME:LOW-HIGH its levels from LOW to HIGH, mixed; A+B several of these, mixed; ROLE/NAME
     asks for another role than solving (`verify/chain:3`), TOOL/NAME gives a tool to solve with (`calculator/chain:4`); NAME@N
     has only the first N training problems.
+
+    Args:
+        name: name of the source.
+        settings: its knobs.
 
     >>> import guerdon as gd
     >>> gd.tasks.load("countdown:3").get("train", 0).prompt

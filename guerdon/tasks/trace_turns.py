@@ -35,6 +35,13 @@ class traces(RecitedRows):
     share of the conversations is never trained on, with all of its turns; with `test`, another file, all of its own are. A turn
     is said right when it makes the same calls with the same arguments, or says the same where there are none.
 
+    Args:
+        path: a file of conversations.
+        held_out: share of the conversations that is never trained on.
+        test: a file of held-out conversations in its place.
+        skip_bad: skip malformed rows.
+        format: how calls are written; "auto" takes the model's own.
+
     >>> import guerdon as gd
     >>> call = {"id": "1", "type": "function", "function": {"name": "add", "arguments": '{"a": 2, "b": 3}'}}
     >>> source = gd.tasks.traces([{"messages": [

@@ -1,7 +1,7 @@
-"""Numbers that rules need of a step and that nobody else computes, from its batch: how alike tries are, how much they repeat
+"""Numbers of a step for rules alone, from its batch: how alike tries are, how much they repeat
 themselves, what the reward's spread is made of, and how well it agrees with the truth.
 
-They go into the step's metrics as `watch/NAME`, so that whoever reads the events has them.
+They go into the step's metrics as `watch/NAME`, so that the events contain them.
 Only what was played in the step counts, not what a memory joined to it.
 """
 
@@ -27,7 +27,8 @@ MIX, STEP = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xD1342543DE82EF95)  # odd:
 
 
 def batch_signs(batch: Batch) -> dict[str, float]:
-    """`watch/flat`, `watch/agreement`, `watch/share.PART`, `watch/repeated`, `watch/identical`: each where it can be told."""
+    """`watch/flat`, `watch/agreement`, `watch/share.PART`, `watch/repeated`, `watch/identical`: each where it can be
+    computed."""
     batch = batch.to("cpu")
     if batch.K == 0:
         return {}
@@ -52,7 +53,7 @@ def batch_signs(batch: Batch) -> dict[str, float]:
 
 
 def proxy_column(batch: Batch) -> str:
-    """The column that says what a try is worth; empty where none has a value."""
+    """The column with the score of a try; empty where none has a value."""
     there = [n for n in WORTH if n in batch.cols and batch.cols[n].level == "track" and batch.cols[n].value.dim() == 1]
     return next((n for n in there if not bool(batch.cols[n].missing.all())), "")
 
@@ -97,8 +98,8 @@ def flat_groups_of(batch: Batch, name: str) -> tuple[Tensor, int]:
 
 
 def repeated_share(batch: Batch) -> Tensor:
-    r"""[K] of each try $1 - \frac{|\text{different 4-grams}|}{|\text{4-grams}|}$; NaN for short ones, and where actions are no
-    tokens or choices."""
+    r"""[K] of each try $1 - \frac{|\text{different 4-grams}|}{|\text{4-grams}|}$; NaN for short ones, and where actions are
+    neither tokens nor choices."""
     share = torch.full((batch.K,), float("nan"), dtype=torch.double)
     mixed, track = _mixed_actions(batch)
     if len(mixed) < N:

@@ -1,7 +1,7 @@
 """Whether a number of a run has changed: two blocks of steps, compared by Student's t.
 
-The unit that repeats is the step: tries at one prompt are alike, and prompts differ from step to step, so the spread of the
-steps' means is what a change is held against. A block in which the number climbs has more spread than noise alone would give
+The unit that repeats is the step: tries at one prompt are alike, and prompts differ from step to step, so a change is compared
+with the spread of the steps' means. A block in which the number climbs has more spread than noise alone would give
 it, which makes the test careful.
 Leaves out: which numbers are looked at, and when a change is bad (the rules).
 """

@@ -1,4 +1,4 @@
-"""Rules that hold the reward against the truth: proxy and truth going apart, and their agreement inside groups.
+"""Rules that compare the reward with the truth: divergence of proxy and truth, and their agreement inside groups.
 
 Both need a truth (`--truth`), which scores the same rollouts and is never trained on.
 """
@@ -18,7 +18,7 @@ from guerdon.watch.past_steps import PROBLEMS, TRUTH, Past
 from guerdon.watch.rule_alarms import RuleAlarm, Scene
 
 BEGINNING, BLOCK = 2, SHORTEST // 2  # steps at the start of a run, and at its end
-LONG = 16  # steps in which a truth that does not follow may be told
+LONG = 16  # steps in which a truth that does not follow may be reported
 Values = Callable[[str], list[float]]  # of a number, in a block of steps
 MEND = "read these rollouts, fix the reward (guerdon check), and"
 
@@ -63,8 +63,8 @@ def at_the_ends(past: Past) -> Blocks | None:
 
 
 def from_the_start(past: Past) -> Blocks | None:
-    """The first two steps of the run and its last six, for a truth may be gone after one update; None where they overlap, or
-    where one of them does not say what it came to and of how many problems. So few steps say little about how much their means
+    """The first two steps of the run and its last six, for a truth may be gone after one update; None where they overlap,
+    or where one of them has no result or no number of problems. So few steps say little about how much their means
     vary: that is taken from the spread of tries, as if all tries at a problem came out alike."""
     asked = (f"{past.proxy}/mean", f"{TRUTH}/mean", PROBLEMS)
     is_whole = all(len(past.first(n, BEGINNING)) + len(past.last(n, BLOCK)) == BEGINNING + BLOCK for n in asked)
@@ -96,9 +96,9 @@ class proxy_gap:
     r"""The reward rises while the truth falls, or stays.
 
     Windows of 12, 16, 24, 32, ... up to `longest` steps that end now are each cut in the middle; the change from the first half
-    to the second is held against the spread of the steps' means (Student's t), and so is that from the first six steps of the
-    run to the last six. A truth that is gone after an update or two is low in all of these: the first two steps are held
-    against the last six by the spread of tries, as if those at a problem were one. With $\Delta_R, \Delta_T$ the changes of
+    to the second is compared with the spread of the steps' means (Student's t), as is that from the first six steps of the
+    run to the last six. A truth that is gone after an update or two is low in all of these: the first two steps are compared
+    with the last six by the spread of tries, as if those at a problem were one. With $\Delta_R, \Delta_T$ the changes of
     reward and truth, and $\sigma_R, \sigma_T$ the mean spread of single tries there, in some window, or since the start
 
     - *falls* (bad): $p(\Delta_R > 0)$ and $p(\Delta_T < 0)$ are each below $\alpha_{both}/m$, $\Delta_R \ge rise\,\sigma_R$ and
@@ -107,8 +107,8 @@ class proxy_gap:
       the truth has, with 95 % confidence, risen by less than the share `follows` of what the reward has, each in units of its
       own spread; not where the truth is within 5 % of `full`, for nothing is left to gain.
 
-    That a proxy may go on rising while the truth turns is Gao et al. 2022 (arXiv:2210.10760). The thresholds are our own;
-    `docs/watch.md` tells how many simulated runs without a hack they alarm in.
+    That a proxy may keep rising while the truth falls is Gao et al. 2022 (arXiv:2210.10760). The thresholds are our own;
+    `docs/watch.md` has their false alarms in simulated runs without a hack.
     """
 
     alpha: float = knob(default=0.001, gt=0.0, le=0.5)
@@ -130,7 +130,7 @@ class proxy_gap:
         return sorted(filter(None, sightings), key=_clearness)[:1]
 
     def _found(self, proxy: str, seen: Blocks, tests: int, fall: float, may_stay: bool) -> RuleAlarm | None:
-        """What two blocks come to, where so many are looked at, and a fall by `fall` spreads counts."""
+        """The comparison of two blocks, corrected for their number, where a fall by `fall` spreads counts."""
         if seen.reward.by <= 0 or seen.reward.by < self.rise * seen.spread:
             return None
         reward, truth, chance = seen.reward, seen.truth, seen.reward.chance_of_rise()

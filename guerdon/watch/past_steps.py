@@ -1,6 +1,6 @@
 """What rules look at: the numbers of the steps so far, by the names that they have in the run's events.
 
-All of it comes from `StepDone`, so a run that was killed has the same past when it goes on.
+All of it comes from `StepDone`, so a run that was killed has the same past when it resumes.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from guerdon.store.headline import DRAWS, WORTH, finite
 LONGEST = 512  # steps that are kept
 FIRST = 32  # values of each number that are kept from where it begins
 PROBLEMS = "problems"  # how many were asked in a step
-TRUTH = "truth"  # the column of what the run is held against and never trained on
+TRUTH = "truth"  # the column of the truth, which is never trained on
 
 
 @dataclass
@@ -42,7 +42,7 @@ class Past:
 
     @property
     def proxy(self) -> str:
-        """The column that says what a try is worth to the run; empty where none does."""
+        """The column with the score of a try in the run; empty where there is none."""
         return next((name for name in WORTH if f"{name}/mean" in self.starts), "")
 
     def names(self, *ends: str) -> list[str]:
@@ -65,7 +65,7 @@ class Past:
 
     @property
     def judged_by(self) -> str:
-        """The column that says what is right: the truth, or else the task's own check."""
+        """The column of what is right: the truth, or else the task's own check."""
         return next((name for name in (TRUTH, "correct") if f"{name}/mean" in self.starts), "")
 
     def is_solved(self, block: int, share: float = 0.95) -> bool:

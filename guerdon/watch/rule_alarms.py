@@ -18,7 +18,7 @@ from guerdon.watch.past_steps import TRUTH, Past
 Severity = Literal["bad", "warn", "note"]
 SEVERITIES: tuple[Severity, ...] = ("bad", "warn", "note")  # the worst first
 CLEAREST = 3  # rollouts of an alarm
-SHOWN = 600  # characters of what was asked, and of what was said
+SHOWN = 600  # characters of the question, and of the answer
 
 
 @dataclass(frozen=True)
@@ -67,8 +67,8 @@ class Scene:
         return torch.where(count > 0, total / count.clamp(min=1), float("nan"))
 
     def rollouts(self, clear: Tensor) -> list[dict[str, Any]]:
-        """The clearest tracks by a number for each, NaN for one that shows nothing; no two that say the same, where there are
-        others."""
+        """The clearest tracks by a number for each, NaN for one that shows nothing; no two with the same text, where there
+        are others."""
         order = torch.argsort(torch.nan_to_num(clear, nan=-torch.inf), descending=True, stable=True).tolist()
         there = [k for k in order if not bool(torch.isnan(clear[k]))]
         told = {k: self.rollout(k) for k in there[: 8 * CLEAREST]}
@@ -79,7 +79,7 @@ class Scene:
         return [told[k] for k in chosen[:CLEAREST]]
 
     def rollout(self, track: int) -> dict[str, Any]:
-        """A track as an event holds it: by which key it is stored, what was asked and said, and its numbers."""
+        """A track as an event holds it: its key in storage, question, answer, and numbers."""
         batch = self.batch
         leaf = int(batch.leaf[track])
         episode = batch.episodes[int(batch.episode[leaf])]

@@ -1,4 +1,4 @@
-"""Rules about what is said: how long, how repetitive, how much the same from try to try."""
+"""Rules about generated text: length, repetition, and similarity between tries."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ LEARNS = 0.01  # the p-value of a rise of what is right
 
 
 def since_start(past: Past, name: str, block: int) -> Shift | None:
-    """From the first block of steps to the last; None before they are apart."""
+    """From the first block of steps to the last; None before they are separate."""
     return shift(past.first(name, block), past.last(name, block)) if past.is_long(block) else None
 
 
@@ -85,7 +85,7 @@ class identical_tries:
     steps at least `most` and above that of the first by `rise`, with $p < \alpha$.
 
     Tries of fewer than 11 actions do not count: short answers are alike by nature. *Note* where nearly all is right, or more
-    than at first ($p < 0.01$), for who learns comes to agree with himself; *warn* otherwise. The thresholds are our own.
+    than at first ($p < 0.01$), for a learning policy comes to agree with itself; *warn* otherwise. The thresholds are our own.
     """
 
     most: float = knob(default=0.5, gt=0.0, le=1.0)

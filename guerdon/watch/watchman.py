@@ -1,8 +1,8 @@
-"""The watchman: hears of every step, asks every rule, and raises an alarm when one begins to hold.
+"""The watchman: receives every step, evaluates every rule, and raises an alarm when one begins to hold.
 
 An alarm is raised once, and again after the rule was quiet for a while or where it has become worse. What rules find depends on
-the numbers of the steps alone, so a run that goes on from a checkpoint is told its past again and then raises what an unbroken
-run would.
+the numbers of the steps alone, so a run resumed from a checkpoint gets its past again and then raises the same alarms as an
+unbroken run.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ RULES: dict[str, Any] = {
 
 
 class Watchman:
-    """Watches one run by some rules, all of them where nothing else is said."""
+    """Watches one run by some rules, all of them by default."""
 
     def __init__(self, rules: Sequence[Rule] | None = None) -> None:
         self.rules = [made() for made in RULES.values()] if rules is None else [*rules]
@@ -40,7 +40,7 @@ class Watchman:
         self.holding: dict[tuple[str, str], tuple[int, int]] = {}  # by rule and subject: last step, worst severity
 
     def hear(self, events: Iterable[Event], before: int) -> None:
-        """The steps of a run before the one that it goes on with: what was alarming then was told then."""
+        """The steps of a run before the one at which it resumes: their alarms were raised then."""
         for event in events:
             if isinstance(event, StepDone) and event.step < before:
                 self.take(event.step, event.metrics)
@@ -81,7 +81,7 @@ def _alarm(step: int, rule: Rule, finding: RuleAlarm, scene: Scene | None) -> Al
 
 
 def check_rules(rules: Any) -> None:
-    """Refuse what is no list of rules."""
+    """Refuse what is not a list of rules."""
     for rule in rules if isinstance(rules, list | tuple) else [rules]:
         if not is_part(rule) or label(rule) not in RULES:
             raise UserError(f"watch is True, False or rules of guerdon.watch ({', '.join(RULES)}), not {rule!r}")

@@ -1,4 +1,4 @@
-"""Reward functions in processes of their own: whatever they do, the run goes on and every other score stands.
+"""Reward functions in processes of their own: whatever they do, the run continues and every other score is kept.
 
 The design, and the reasons for it, are in docs/workers.md. From the caller to the call:
 

@@ -48,8 +48,8 @@ from guerdon.workers.wire import (
 from guerdon.workers.worker import Mode
 
 SLICE = 0.02  # seconds a chunk is meant to take: long against sending it, short against waiting for the last one
-FIRST = 8  # calls in a chunk while nobody knows how long they take
-START = 30.0  # seconds until a worker must have begun a chunk; one that has not is replaced, and nobody blamed
+FIRST = 8  # calls in a chunk while their duration is unknown
+START = 30.0  # seconds until a worker must have started a chunk; one that has not is replaced, without blame
 LOAD = 120.0  # the same where it has to load the function first, which may import a large library
 HEAVY = 4 << 20  # bytes of arguments in a chunk, at which no more are added
 LOOKS = 10  # how often a worker is looked at until its time is over; none ends before the first
@@ -99,7 +99,7 @@ class CallJob:
         self.digest = hashlib.blake2b(carried, digest_size=16).digest()
         self.results: list[CallResult | None] = [None] * len(arguments)
         self.todo = deque(range(len(arguments)))
-        self.alone: deque[int] = deque()  # calls to be tried once more, each first in a fresh worker
+        self.alone: deque[int] = deque()  # calls to be retried, each first in a fresh worker
         self.solo: deque[int] = deque()  # calls under way when a template was lost: each runs while no other does
         self.left = len(self.todo)
         self.pace: float | None = None  # seconds a call takes
@@ -131,7 +131,7 @@ class CallJob:
         return able, packed
 
     def again(self, calls: list[int]) -> None:
-        """Calls that were given out and not begun."""
+        """Calls that were given out and not started."""
         self.todo.extendleft(reversed(calls))
 
     def learn_pace(self, seconds: float) -> None:
@@ -196,7 +196,7 @@ class WorkerHandle:
         self.key = b""
 
     def give_back(self) -> None:
-        """What it had and did not answer is to be given out again; nobody is blamed."""
+        """Its unanswered calls are given out again, without blame."""
         assert self.job is not None
         left = self.chunk[self.at :]
         if self.alone:
@@ -210,7 +210,7 @@ class WorkerHandle:
         self.until = self.since + seconds / LOOKS
 
     def too_late(self, pid: int) -> str:
-        """Says so if its time is over; else `until` is when to look again. `pid` is who is charged for it.
+        """Reports if its time is over; else `until` is when to look again. `pid` is who is charged for it.
 
         Nothing is asked of the system before the first look, and all until then is charged by the clock: most calls are over.
         """
@@ -235,7 +235,7 @@ class WorkerHandle:
                 while self.out:
                     self.out = self.out[os.write(self.requests, self.out) :]
             except BrokenPipeError:
-                self.out = memoryview(b"")  # it is dead, as the template will tell
+                self.out = memoryview(b"")  # it is dead, as the template will report
         return bool(self.out)
 
     def fill(self) -> bool:
@@ -305,7 +305,7 @@ class TemplateHandle:
             theirs.close()
 
     def spawn(self, worker: WorkerHandle) -> None:
-        with contextlib.suppress(ConnectionError):  # it is dead, as the end of its socket will tell
+        with contextlib.suppress(ConnectionError):  # it is dead, as the end of its socket will show
             socket.send_fds(self.control, [ORDER.pack(SPAWN, worker.number)], worker.theirs)
         for end in worker.theirs:
             os.close(end)

@@ -1,10 +1,10 @@
 """How much of its time a call has had: it is charged for what it does, not for what else the machine is doing.
 
-Linux tells of every thread how long it had a processor, and how long it waited for one.
+Linux reports for every thread how long it had a processor, and how long it waited for one.
 A process, with all that it has started, is charged the larger of two:
 the processor time that they used, and the time by the clock less what they waited.
 So a call that computes and a call that sleeps are charged alike, and one that is not let run is not charged.
-Where the system does not tell (macOS) the clock is charged.
+Where the system does not report it (macOS) the clock is charged.
 
 Leaves out: what a process waited that began and ended between two looks.
 """
@@ -35,7 +35,7 @@ class CallMeter:
         self.pid = pid
         self.own = charged  # seconds by the clock less those of waiting
         self.used = 0.0
-        self.ahead = 0.0  # seconds of waiting that were taken into account before the system told of them
+        self.ahead = 0.0  # seconds of waiting that were counted before the system reported them
         self.at, self.reading = time.monotonic(), _look(pid)
 
     def charged(self) -> float:
@@ -47,7 +47,7 @@ class CallMeter:
         waited = sum(waits) - self.ahead
         self.ahead = 0.0
         waited = min(max(waited, 0.0), passed)
-        if reading.running and before.waited:  # the system tells of a wait when it is over, and this one may not be
+        if reading.running and before.waited:  # the system reports a wait when it is over, and this one may not be
             self.ahead = max(0.0, passed - waited - used)
             waited += self.ahead
         self.used += used
@@ -57,7 +57,7 @@ class CallMeter:
 
 
 def _look(pid: int) -> _Reading:
-    """What a process and its descendants have used and waited; all of it empty where the system does not tell."""
+    """What a process and its descendants have used and waited; all of it empty where the system does not report it."""
     used, running = 0.0, False
     waited: dict[tuple[int, str], float] = {}
     left = [pid] if pid else []

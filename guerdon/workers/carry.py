@@ -5,7 +5,7 @@ By value, because a worker cannot import a notebook, a script's `__main__` or a 
 may have changed since it was imported: a worker must score with what the caller sees.
 A function that holds what cannot be copied (a lock) is tried again with importable modules by name, before it is refused.
 Imports in a function's body are read from its bytecode, so that a worker does them before a call's time begins.
-Arguments are pickled plainly where they are plain data, which is many times faster; else each call's by cloudpickle, apart.
+Arguments are pickled plainly where they are plain data, which is many times faster; else each call's separately by cloudpickle.
 
 Leaves out: environment variables and the state of libraries, which a worker has as they were at its start.
 """
@@ -101,7 +101,7 @@ def _pack_one(given: Mapping[str, Any]) -> bytes | str:
 
 def _imports(function: Any) -> set[tuple[str, tuple[str, ...]]]:
     """What the function and those it calls import in their bodies, or load from a module at first use, as far as their
-    code tells: the names of modules, with what is taken from them. A worker does it beforehand, for a slow import is none
+    code shows: the names of modules, with what is taken from them. A worker does it beforehand, for a slow import is none
     of the time that a call may take."""
     imports: set[tuple[str, tuple[str, ...]]] = set()
     seen: set[int] = set()
@@ -166,7 +166,7 @@ def _look_whether_own(name: str, module: ModuleType | None) -> bool:
 
 
 def _importable(module: ModuleType) -> bool:
-    """Whether a worker with our search path would find the module by its name. Asked anew: the path may have changed."""
+    """Whether a worker with our search path would find the module by its name. Not cached: the path may have changed."""
     spec = PathFinder.find_spec(module.__name__.partition(".")[0])
     return spec is not None and ("." in module.__name__ or spec.origin == module.__file__)
 

@@ -2,10 +2,10 @@
 
 Calls go out in chunks of some 20 ms, results come back one by one.
 When a worker dies or hangs, its results stand, the call it was in is to blame, and the rest of its chunk goes to others.
-A call that took its worker with it, or ran short of memory or descriptors, is tried once more, first in a fresh worker:
+A call that took its worker with it, or ran short of memory or descriptors, is retried, first in a fresh worker:
 calls before it may have left the shortage behind. A call that hung is not tried again.
-Calls under way when the template was lost are tried once more, each while no other runs: so the one that kills it is found.
-A function that was about to execute foreign code has its calls made *apart* from then on (`worker.py`).
+Calls under way when the template was lost are retried, each while no other runs: so the one that kills it is found.
+A function that was about to execute foreign code has its calls made *apart*, in children, from then on (`worker.py`).
 
 Leaves out: what a worker does (`worker.py`), what is counted (`bookkeeping.py`), who waits for results (`worker_pool.py`).
 """
@@ -211,7 +211,7 @@ class Dispatcher:
             return
         if not worker.fill():
             with contextlib.suppress(KeyError):
-                self.selector.unregister(worker.answers)  # the template will tell how it died, or its time runs out
+                self.selector.unregister(worker.answers)  # the template will report how it died, or its time runs out
         try:
             for kind, body in worker.records():
                 self._take(worker, kind, body)
@@ -262,7 +262,7 @@ class Dispatcher:
             self._finish(job)
 
     def _finish(self, job: CallJob, error: str = "") -> None:
-        """A job is done; `error` is what its calls came to that have no result."""
+        """A job is done; `error` is the outcome of its calls without a result."""
         for worker in [w for w in self.workers.values() if w.job is job]:
             self._discard(worker)
         if job in self.jobs:
@@ -284,7 +284,7 @@ class Dispatcher:
             if not late:
                 continue
             if not worker.pid:
-                self.template.process.kill()  # it does not do its work, and its end will be told
+                self.template.process.kill()  # it does not do its work, and its end will be reported
                 worker.allow(worker.seconds)
                 continue
             self._discard(worker)
@@ -329,7 +329,7 @@ class Dispatcher:
             self._blame(worker, cause_of_death(status))
 
     def _lost_template(self) -> None:
-        """Somebody killed the template, and with it all workers. If it was a call, it is found by running each solo."""
+        """The template was killed, and with it all workers. If it was a call, it is found by running each solo."""
         template, self.template = self.template, None
         assert template is not None
         self.selector.unregister(template.control)
@@ -361,7 +361,7 @@ class Dispatcher:
                 self._finish(job, "the process that starts the workers was killed, again and again")
 
     def _blame(self, worker: WorkerHandle, error: str) -> None:
-        """The call a discarded worker was in is the culprit if it was alone, else it is tried once more, alone."""
+        """The call a discarded worker was in is the culprit if it was alone, else it is retried, alone."""
         job = worker.job
         if job is None:
             return  # nothing is asked of it: what wrote there was left behind by an earlier call

@@ -1,7 +1,7 @@
-"""Foreign code: an audit hook that hears when a process is about to execute code that is not the reward's own.
+"""Foreign code: an audit hook that is called when a process is about to execute code that is not the reward's own.
 
 Text that a model wrote is what it is there for.
-Python tells the hook of every `exec`, `eval` and import *before* the code runs, and the hook cannot be taken away.
+Python calls the hook for every `exec`, `eval` and import *before* the code runs, and the hook cannot be taken away.
 Code of the standard library and of installed packages is not foreign while it is imported, with all that it executes then.
 What `dataclasses` and `namedtuple` make of a class is not foreign either.
 Everything else is: the hook cannot know who wrote a text.
@@ -32,7 +32,7 @@ Manner = Literal["", "leave", "guard", "refuse"]
 
 
 def watch(leave: Callable[[], Any]) -> Callable[[Manner], None]:
-    """Listen for foreign code from here on. What it gives says what is done about it:
+    """Listen for foreign code from here on. Its result decides what is done about it:
 
     `leave` calls `leave` before the code runs; `guard` lets it run and refuses from then on what could find a key in this
     process; `refuse` lets none run; empty does nothing.

@@ -1,4 +1,4 @@
-"""A reward's function as a box of the sandbox calls it. Imported inside boxes, anew for each: it imports next to nothing.
+"""A reward's function as a box of the sandbox calls it. Imported inside each box, so it imports very little.
 
 Leaves out: who calls it (`rewards/asking/calls.py`).
 """

@@ -51,7 +51,7 @@ class ThreadTimes(NamedTuple):
 
 
 def thread_times(pid: int) -> dict[str, ThreadTimes]:
-    """The threads of a process, by their number; none where the system does not tell."""
+    """The threads of a process, by their number; none where the system does not report them."""
     times = {}
     for thread in _threads(pid):
         with contextlib.suppress(OSError):  # it has ended
@@ -62,7 +62,7 @@ def thread_times(pid: int) -> dict[str, ThreadTimes]:
 
 
 def children(pid: int) -> list[int]:
-    """Of all threads of a process; none where the system does not tell."""
+    """Of all threads of a process; none where the system does not report it."""
     pids: list[int] = []
     for thread in _threads(pid):
         with contextlib.suppress(OSError):

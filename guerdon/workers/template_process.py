@@ -50,7 +50,7 @@ class TemplateProcess:
                 return
 
     def follow_order(self) -> bool:
-        """Start or kill a worker, as the dispatcher says; false when the dispatcher is gone."""
+        """Start or kill a worker, as the dispatcher orders; false when the dispatcher is gone."""
         try:
             message, descriptors, _, _ = socket.recv_fds(self.control, ORDER.size, 2)
         except ConnectionError:
@@ -80,7 +80,7 @@ class TemplateProcess:
             self.report(DIED, number, -1)
             return
         self.numbers[pid] = number
-        with contextlib.suppress(OSError):  # the worker does it too: whoever comes first
+        with contextlib.suppress(OSError):  # the worker does it too: the first one wins
             os.setpgid(pid, pid)
         self.report(BORN, number, pid)
 
@@ -93,7 +93,7 @@ class TemplateProcess:
         while (done := _ended()) is not None:
             number = self.numbers.pop(done, None)
             if number is not None:
-                processes.kill_group(done)  # before it is reaped: until then nobody else can have its number
+                processes.kill_group(done)  # before it is reaped: until then no other process can have its number
             _, status = os.waitpid(done, 0)
             if number is not None:
                 self.report(DIED, number, status)

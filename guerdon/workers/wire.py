@@ -48,7 +48,7 @@ FORGED = "something else than the reward's answer was written into the worker's 
 
 
 class Seals:
-    """One end of a stream of sealed messages. `way` tells the two directions of one key apart."""
+    """One end of a stream of sealed messages. `way` distinguishes the two directions of one key."""
 
     def __init__(self, key: bytes, way: bytes) -> None:
         self.state = blake2s(key=key, digest_size=SEAL, person=way)

@@ -1,11 +1,11 @@
 """The worker: a process that calls the user's function, one call after the other. The template forks it.
 
 A worker reads requests from one pipe and writes one sealed record for every call to another.
-It writes before it begins the next call: what a call came to is safe in the pipe whatever the next one does.
+It writes before it begins the next call: a result is safe in the pipe whatever the next one does.
 What the user's code prints goes nowhere, to stdout and stderr alike.
 
 A function that executes foreign code, as one that `exec`s what a model wrote, could leave anything behind in the process.
-A worker that hears of it (`foreign_code.py`) ends before that code runs.
+A worker that detects it (`foreign_code.py`) ends before that code runs.
 From then on that function's calls are made *apart*: each in a child, forked from a worker that has only loaded the function.
 The child seals its record with a key for this call alone, and ends with everything that it has started.
 Imports the standard library alone.
@@ -61,7 +61,7 @@ from guerdon.workers.wire import (
 
 Mode = Literal["here", "trusted", "apart"]
 _MODULES = 64 << 10  # bytes of the names of modules that a call has loaded
-_ANSWERS = {FLOAT, VALUE, FAILED, TIMED_OUT, SUSPECT}  # what a call apart can come to
+_ANSWERS = {FLOAT, VALUE, FAILED, TIMED_OUT, SUSPECT}  # results of a call in a child
 
 
 class _Nowhere(io.RawIOBase):
@@ -83,7 +83,7 @@ def limit_memory(memory: int | None) -> None:
         limit = hard if memory is None else size + memory
         resource.setrlimit(resource.RLIMIT_AS, (limit if hard == resource.RLIM_INFINITY else min(limit, hard), hard))
     except FileNotFoundError:
-        return  # macOS neither tells nor limits it
+        return  # macOS neither reports nor limits it
 
 
 class Worker:
@@ -136,7 +136,7 @@ class Worker:
                 os.chdir(folder)
             self.functions[digest] = pickle.loads(function)
             for module, names in imports:
-                with contextlib.suppress(Exception):  # it may be meant to fail, and the call is there to tell
+                with contextlib.suppress(Exception):  # it may be meant to fail, and the call itself will show it
                     __import__(module, {}, {}, names)
         except BaseException as error:  # noqa: BLE001  the user's code is imported here
             self.send(record(NOT_LOADED, failure_record(error, self.memory)[HEAD.size :]))
@@ -150,7 +150,7 @@ class Worker:
             head = self.read(LENGTH.size)
             message = head + self.read(LENGTH.unpack(head)[0] + SEAL)
             if not self.request_seals.holds(message):
-                os._exit(PIPE_LOST)  # somebody else than the pool wrote it
+                os._exit(PIPE_LOST)  # it was not written by the pool
             digest, carried, packed, mode = pickle.loads(message[LENGTH.size : -SEAL])
             if carried is None or self.load(digest, carried):
                 arguments = pickle.loads(packed) if isinstance(packed, bytes) else packed
@@ -261,7 +261,7 @@ class Worker:
             leave(PIPE_LOST)
 
     def warm(self, modules: list[str]) -> None:
-        """Import here what a call had to import, if it is installed: or every call would do so anew."""
+        """Import here what a call had to import, if it is installed: or every call would do so again."""
         self.listen("refuse")
         limit_memory(None)
         for module in modules:
@@ -273,7 +273,7 @@ class Worker:
 
 
 def _attempt(function: Callable[..., Any], given: Any, memory: int, out: list[bytes]) -> bytes:
-    """What a call came to, as a record, and behind it the modules that it has loaded."""
+    """The result of a call, as a record, and behind it the modules that it has loaded."""
     before = {*sys.modules}
     try:
         result = value_record(function(**given) if type(given) is dict else function(**pickle.loads(given)))

@@ -93,7 +93,7 @@ class WorkerPool:
             dispatcher.stop()
 
     def _abandon(self) -> None:
-        """In a forked child: the workers are the parent's, and so may be whoever holds the lock."""
+        """In a forked child: the workers are the parent's, and so may be the holder of the lock."""
         if self.dispatcher is not None:
             self.dispatcher.abandon()
         self._forget()

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from guerdon.cli.knob_words import without_arguments
 from guerdon.core.part import PARTS
 from guerdon.core.recipe import RecipeEntry
 from guerdon.loop.catalog import find_recipe, listings, part_modules
@@ -118,7 +119,7 @@ def own_parts(entry: RecipeEntry) -> list[type]:
 
 
 def own_part(cls: type) -> str:
-    return "\n\n".join([f"### {cls.__name__}", markdown(inspect.getdoc(cls) or ""), part_knobs(cls)])
+    return "\n\n".join([f"### {cls.__name__}", markdown(without_arguments(inspect.getdoc(cls) or "")), part_knobs(cls)])
 
 
 def source_of(module: str) -> str:

@@ -15,6 +15,7 @@ from collections.abc import Mapping
 from io import StringIO
 from typing import Any
 
+from guerdon.cli.knob_words import arguments
 from guerdon.core.errors import UserError
 from guerdon.core.knob_values import type_hints
 from guerdon.core.part import walk
@@ -83,7 +84,7 @@ def own_knobs(cls: type) -> list[dataclasses.Field[Any]]:
 def part_knobs(cls: type) -> str:
     """What a part's knobs take, and what else of it goes to the checkpoint."""
     kept = [f.name for f in dataclasses.fields(cls) if f.metadata.get("state")]
-    hints, beside = type_hints(cls), comments(cls)
+    hints, beside = type_hints(cls), arguments(inspect.getdoc(cls) or "") | comments(cls)
     rows = [
         [
             f"`{f.name}`",

@@ -6,17 +6,27 @@ import inspect
 import re
 from collections.abc import Iterable, Iterator
 
+from guerdon.cli.knob_words import arguments
+
+SECTIONS = {"Example:": "", "Examples:": "", "References:": "**References**\n\n"}  # of a docstring, and their titles
 KEPT = re.compile(r"(`[^`]*`|\$[^$]+\$)")  # what Markdown takes as it stands: code and formulas
 
 
 def markdown(docstring: str) -> str:
-    """A docstring's paragraphs, and its examples without prompts: what they print becomes a comment."""
+    """A docstring's paragraphs, its arguments as a list, and its examples without prompts: what they print is a comment."""
     blocks = []
     for paragraph in docstring.split("\n\n"):
-        if paragraph.lstrip().startswith(">>>"):
-            blocks.append("```python\n" + "\n".join(example(paragraph)) + "\n```")
+        head, _, rest = paragraph.partition("\n")
+        if head == "Args:":
+            entries = [f"- `{name}`: {linked(plain(words))}" for name, words in arguments(f"{paragraph}\n").items()]
+            blocks.append("\n".join(["**Arguments**", "", *entries]))
+            continue
+        title = SECTIONS.get(head, "")
+        text = inspect.cleandoc(rest) if head in SECTIONS else paragraph
+        if text.lstrip().startswith(">>>"):
+            blocks.append("```python\n" + "\n".join(example(text)) + "\n```")
         else:
-            blocks.append(linked(plain(paragraph)))
+            blocks.append(title + linked(plain(text)))
     return "\n\n".join(blocks)
 
 

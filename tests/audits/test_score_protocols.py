@@ -199,7 +199,7 @@ def test_prmbench_counts_steps():
     assert report["first error accuracy"] == pytest.approx(2 / 3) and report["step accuracy"] == 0.75
     assert report["similarity"] == pytest.approx((1 / 3 + 1 / 3 + 1 / 2) / 3)
     assert report["category/simplicity"] == pytest.approx((1 + report["PRMScore/circular"]) / 2)
-    assert report.counts["repeated rows, left out"] == 1
+    assert report.counts["repeated rows, excluded"] == 1
 
 
 def test_contrast_asks_both_sides():

@@ -46,7 +46,7 @@ def crowded(folder: Path, times: int) -> str:
 
 @pytest.mark.slow
 def test_runs_that_find_the_gpu_full_are_begun_again_when_another_has_ended_and_fewer_at_a_time(tmp_path):
-    again = "found the GPU's memory full: it is begun again when another run has ended; now 1 at a time"
+    again = "found the GPU's memory full: it is restarted when another run has ended; now 1 at a time"
     with pytest.warns(Notice, match=again) as told:
         (proof,) = prove([crowded(tmp_path, 2)], how(tmp_path, quick=True, jobs=2), quiet)
     assert [len(arm["runs"]) for arm in proof["claims"][0]["arms"].values()] == [2, 2, 2]
@@ -90,7 +90,7 @@ def test_libraries_say_in_their_own_words_that_a_gpu_is_full(error, full):
 
 def test_one_at_a_time_waits_for_nobody(tmp_path):
     with (
-        pytest.warns(Notice, match="faster seed 0 failed, and the others go on: .* memory is full"),
+        pytest.warns(Notice, match="faster seed 0 failed, and the others continue: .* memory is full"),
         pytest.raises(RunStopped, match=r"1 of 6 runs failed; faster seed 0: .* memory is full"),
     ):
         prove([crowded(tmp_path, 1)], how(tmp_path, quick=True), quiet)

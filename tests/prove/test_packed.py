@@ -144,7 +144,7 @@ def test_who_has_no_runs_is_told_where_they_are_and_still_sees_verdicts(folder, 
     line = missing_records(folder, "mine", "nothing")
     assert line.startswith("the package is installed without the runs of its evidence: mine.jsonl.xz is in records/ of")
     assert f"to be put in {tmp_path / 'records'}; without it" in line and "\n" not in line
-    with pytest.raises(UserError, match="told again, rehearsed or sampled, and no recorded run is spared"):
+    with pytest.raises(UserError, match="recomputed, rehearsed or sampled, and no recorded run is reused"):
         evidence.read(folder, "mine")
     assert evidence.verdict(folder, "mine")["claims"][0]["word"] == "ahead"
     assert Known.read(tmp_path / "nowhere", folder).by_machine == {}

@@ -183,7 +183,7 @@ def test_workers_find_what_one_process_finds(mine, quick_look, tmp_path):
 def test_a_run_that_fails_is_named_and_the_others_are_kept(mine, tmp_path):
     Path(mine).write_text(REFUSES + MINE.replace("return base", "return base.but(env=refuses()) if lr > 0.1 else base"))
     with (
-        pytest.warns(Notice, match="faster seed 0 failed, and the others go on: .*no table") as told,
+        pytest.warns(Notice, match="faster seed 0 failed, and the others continue: .*no table") as told,
         pytest.raises(RunStopped, match=r"2 of 4 runs failed; faster seed 0: .*no table"),
     ):
         prove([mine], how(tmp_path, quick=True), quiet)

@@ -51,7 +51,7 @@ def test_a_run_of_0_1_is_read(old: Path, cli: Cli) -> None:
 
 def test_a_run_of_0_1_is_not_gone_on_with(old: Path, cli: Cli) -> None:
     says = (
-        "old was begun with guerdon 0.1.0, in format 1 of run folders",
+        "old was started with guerdon 0.1.0, in format 1 of run folders",
         f"can resume only format {FORMAT}: start a new run",
     )
     refused(cli("train", "--resume", "old"), *says)

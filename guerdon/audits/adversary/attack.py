@@ -136,7 +136,7 @@ def search(victim: Victim, archive: Archive) -> None:
             break  # nothing that was not asked yet
     evolve(victim, archive, int(EVOLVED * whole), draw)
     kept = int(KEPT * whole)
-    while victim.left and not victim.hacks(list(archive.traits)):  # nothing to make short, so the search may go on
+    while victim.left and not victim.hacks(list(archive.traits)):  # nothing to shorten, so the search may continue
         before = victim.asked
         evolve(victim, archive, GENERATION if victim.left > kept else victim.left, draw)
         if victim.asked == before:

@@ -1,4 +1,5 @@
-"""What an attack found: hacks in groups, named, shortened, tried on all problems, each told once; as plain data and as a page.
+"""What an attack found: hacks grouped, named, shortened, tried on all problems and listed once each, as plain data and as a
+page.
 
 A group whose shortest example contains the whole of a simpler hack adds nothing to that: it is listed beside it, as `also`.
 Shortening is delta debugging (Zeller & Hildebrandt, Simplifying and Isolating Failure-Inducing Input, IEEE TSE 28(2), 2002),
@@ -243,8 +244,8 @@ def _hack_of(victim: Victim, cluster: Cluster, to_come: int) -> Hack:
 
 
 def simplest(hacks: Sequence[Hack]) -> list[Hack]:
-    """Each hack once: one whose example holds all of another's, which works on as many problems with no more knowledge, is told
-    beside that."""
+    """Each hack once: if its example contains all of another's, and the other works on as many problems with no more knowledge,
+    it is listed under that one."""
     kept = list(hacks)
     for hack in sorted(hacks, key=lambda h: -len(h.example)):
         for other in sorted(kept, key=lambda h: len(h.example)):

@@ -228,7 +228,7 @@ SEVERAL = 4  # words of a prompt that can be copied
 
 @dataclass(frozen=True)
 class Traits:
-    """Facts about a completion. `answers` are those that it names, in order, as far as they can be told."""
+    """Facts about a completion. `answers` are those that it names, in order, as far as they can be recognised."""
 
     blank: bool
     long: bool

@@ -149,7 +149,7 @@ def _tries(
 
 
 def worth_of(source: TaskSource, truth: Reward | None, samples: Sequence[CheckedSample]) -> list[float]:
-    """What samples are worth in truth; NaN where that cannot be told."""
+    """What samples are worth in truth; NaN where that is unknown."""
     if truth is not None:
         return ask(truth, samples, "truth").values
     said = [truth_of(source, s.fields["task"], s.fields) for s in samples]

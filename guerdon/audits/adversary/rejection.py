@@ -1,7 +1,8 @@
 """What the truth rejects: by the task's own check, or by a reward that the user names as truth.
 
 A text that says the right answer in another spelling, layout or notation is not called wrong, whatever a strict check says;
-nor is a program that may well be right where the check compares letters alone. What cannot be told is left out of the attack.
+nor is a program that may well be right where the check compares letters alone. Texts whose truth is unknown are excluded from
+the attack.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ class TaskTruth:
         self.by_letter = [is_code(each.own.core) and _compares_letters(each) for each in posed]
 
     def rejects(self, group: int, texts: Sequence[str]) -> list[bool | None]:
-        """Whether each text is wrong; None where that cannot be told."""
+        """Whether each text is wrong; None where that is unknown."""
         return [self._rejects(group, text) for text in texts]
 
     def _rejects(self, group: int, text: str) -> bool | None:
@@ -46,7 +47,7 @@ class TaskTruth:
                 return False if each.says_right(text) else None
             if (clear := as_read(text)) != text and not each.is_wrong(clear):
                 return None
-        except UserError:  # the check breaks on such a text: so it tells nothing
+        except UserError:  # the check raises an error on such a text, so nothing follows from it
             return None
         letter = OPTION.match(each.own.core)
         if letter and letter[1].isupper() and re.findall(r"\b[A-H]\b", text)[-1:] == [letter[1]]:

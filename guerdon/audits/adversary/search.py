@@ -26,7 +26,9 @@ MOVED = 0.25  # of a generation are parents moved to another problem
 CROSSED = 0.3  # are children of two
 GENERATION = 32
 OFTEN = 20  # times that the words of a reward's own code are said
-PAID = 0.05  # gain from which on the truth is asked about a text: what earns nothing is no hack, right or wrong
+PAID = (
+    0.05  # gain from which on the truth is asked about a text: a text that earns nothing is not a hack, right or wrong
+)
 STALE = 40  # generations without anything new, after which there is nothing more to ask
 
 

@@ -1,7 +1,7 @@
 """The reward under attack: asked through the same door as `check_reward`, within a number of calls, and remembered.
 
-What a completion gains is told between two levels of its problem: what wrong answers usually get, 0, and what the best paid
-right one gets, 1. A score that failed is no number: such a completion gains nothing and is counted by its reason.
+A completion's gain lies on a scale of its problem: 0 is the usual reward of wrong answers, 1 that of the best paid right
+one. A failed score is not a number: such a completion gains nothing and is counted by its reason.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from guerdon.rewards.formula.reward import Reward
 LIKED = 0.75  # of what gold gains: a reward may pay a part for a part, and less than this is one
 BATCH = 64  # completions asked about at a time
 FORMS_FROM = 600  # calls below which forms of answers are not tried: they would take half of them
-PLAIN_WRONG = 4  # wrong answers by which a problem's lower level is told
+PLAIN_WRONG = 4  # wrong answers that give a problem's lower level
 Steps = tuple[tuple[str, int], ...]  # edits and the seeds of what they drew
 Count = Callable[[int, int], None]
 
@@ -90,7 +90,7 @@ class Victim:
     # --- the two levels ---------------------------------------------------------------------------------------------
 
     def _forms(self) -> str:
-        """The form in which answers are paid, tried on one problem and told to all."""
+        """The answer form that is paid, found on one problem and given with all prompts."""
 
         def counted(kind: str, group: int, text: str) -> CheckedSample:
             self.asked += 1
@@ -145,8 +145,8 @@ class Victim:
     # --- asking -----------------------------------------------------------------------------------------------------
 
     def ask(self, candidates: Iterable[Candidate]) -> list[Shot]:
-        """What it says about candidates that nobody asked about before, as far as calls are left; those asked before are
-        answered from memory."""
+        """Rewards of candidates that were not scored before, as far as calls are left; earlier ones come from
+        memory."""
         given = [c for c in candidates if c.group in self.gold]
         fresh = list({(c.group, c.text): c for c in given[::-1] if (c.group, c.text) not in self.shots}.values())[::-1]
         fresh = fresh[: self.left]

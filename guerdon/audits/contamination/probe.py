@@ -6,7 +6,7 @@ sampled through `play` and read through `probe`, with nothing billed to a run. F
 generate_full_data.py:194-224 of github.com/yongding-tao/RL-Data-Contamination), the second answer twice as long at most, the
 first one cut where the context would not hold it. Different: their entropies are of the 50 likeliest tokens.
 
-A score is no proof. It says who looks as members do where members are known; without `members` it only orders problems, and
+A score is not a proof. It says who looks as members do where members are known; without `members` it only orders problems, and
 what orders them may be how easy they are: compare at equal accuracy (`check`), and against a model that cannot have seen
 them.
 """
@@ -60,7 +60,7 @@ class ProbedProblem:
 
 @dataclass(frozen=True)
 class ContaminationReport:
-    """Scores of all problems, and where members are known how well each detector tells them: `auc`, and `balanced`, among
+    """Scores of all problems, and where members are known how well each detector separates them: `auc`, and `balanced`, among
     problems answered alike (both right or both wrong), where answers were checked."""
 
     problems: tuple[ProbedProblem, ...]
@@ -96,6 +96,18 @@ def probe_contamination(
     for each of `tasks` or as their keys. `check` says which answers are right (a task source's `check`), for the comparison at
     equal accuracy. `another_way` is how the second answer is asked for, over `{prompt}` and `{answer}`; `share` the share of
     tokens of Min-K%. `at_once` problems are played and read together.
+
+    Args:
+        model: a name, a folder, a finished run's folder, or a model.
+        tasks: the problems.
+        members: those it was trained on: a truth for each of `tasks`, or their keys.
+        check: decides which answers are right, for the comparison at equal accuracy.
+        max_tokens: the most tokens of an answer.
+        another_way: prompt of the second answer, with `{prompt}` and `{answer}`.
+        share: share of tokens in Min-K%.
+        resamples: bootstrap samples.
+        seed: of sampling and of the bootstrap.
+        at_once: problems played together.
 
     >>> import guerdon as gd
     >>> chain = gd.tasks.load("chain:2")
@@ -134,7 +146,7 @@ def probe_contamination(
 
 
 def report_of(problems: Sequence[ProbedProblem], resamples: int = 1000, seed: int = 0) -> ContaminationReport:
-    """What scores come to: areas where members are known, and in words what was found."""
+    """Summary of the scores: AUCs where members are known, and the findings in words."""
     names = list(problems[0].scores)
     areas: dict[str, Separation] = {}
     balanced: dict[str, Separation] = {}
@@ -249,7 +261,7 @@ def separation(
     resamples: int = 1000,
     seed: int = 0,
 ) -> Separation:
-    """The area with a percentile bootstrap: members and others are drawn again apart, each as many as there are. Problems
+    """The area with a percentile bootstrap: members and others are resampled separately, each as many as there are. Problems
     without a score are left out."""
     values, of = np.asarray(scores, dtype=np.float64), np.asarray(members, dtype=bool)
     kept = np.isfinite(values)

@@ -1,1 +1,2 @@
-"""How far two rewards are apart (EPIC, DARD, STARC), the regret that this should tell, and whether shaping changes anything."""
+"""Distances between two rewards (EPIC, DARD, STARC), the regret that they should predict, and whether shaping changes
+anything."""

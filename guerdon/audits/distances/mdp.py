@@ -25,6 +25,9 @@ ROUNDS = 1000  # of policy iteration at most; a dozen is usual
 class FiniteMDP:
     """Where actions lead, how much later counts, and where episodes start (everywhere equally often, unless it is said).
 
+    Args:
+        gamma: discount, below 1.
+
     >>> import guerdon as gd
     >>> import numpy as np
     >>> stay_or_switch = gd.audits.FiniteMDP(np.array([[[1, 0], [0, 1]], [[0, 1], [1, 0]]]), gamma=0.9)
@@ -146,7 +149,7 @@ class FiniteMDP:
         return -self.most(-self.reward(reward))
 
     def reached(self) -> NDArray[np.bool_]:
-        """[S] the states that some policy comes to from where episodes start."""
+        """[S] the states that some policy reaches from the start states."""
         leads = self.transitions.max(1) > 0
         seen = self.starts > 0
         while True:

@@ -1,4 +1,4 @@
-"""How far two rewards are apart, from 0 (they order policies alike) to 1 (opposites), and the regret of the wrong one.
+"""Distances between two rewards, from 0 (they order policies alike) to 1 (opposites), and the regret of the wrong one.
 
 Each distance is half the norm of the difference of two rewards in canonical form, each divided by its norm. `starc` has the
 bounds on regret that Skalse et al. prove (arXiv:2309.15257); `epic` and `dard` are as their papers define them, by Pearson's
@@ -24,7 +24,7 @@ of any width, actions likewise. All draws come of `seed` and are the same for bo
 unbiased; numbers are of the six states of `tests/audits/test_sampled_rewards.py`.
 
 - `epic_sampled` is Gleave et al.'s estimator (sample_canon_shaping in src/evaluating_rewards/distances/epic_sample.py:218-300
-  of github.com/HumanCompatibleAI/evaluating-rewards): `means` pairs of an action and a next state stand for all of D_A and
+  of github.com/HumanCompatibleAI/evaluating-rewards): `means` pairs of an action and a next state approximate all of D_A and
   D_S. What is taken off is a potential difference whatever the sample, so rewards that differ by shaping and scale are at 0 up
   to rounding. Between others the sampled means disturb all transitions alike: with 4 of them 0.80 was estimated as 0.79 on
   average, with 16 or more as it is.
@@ -32,7 +32,8 @@ unbiased; numbers are of the six states of `tests/audits/test_sampled_rewards.py
   makes them look more alike: with 4 draws 0.373 was estimated as 0.353, with 64 as 0.371.
 - `starc_sampled` needs values: they are means of `rollouts` of `horizon` steps, cut off without an estimate of the rest, which
   leaves gamma^horizon of any potential: a shaped copy was at 0.04 after 10 steps at gamma 0.8, and at 0.0004 after 30. Noise
-  that both rewards share pulls like ones together and others apart: with 4 rollouts 0.41 was estimated as 0.39, 0.79 as 0.83.
+  that both rewards share makes similar ones look closer and others farther: with 4 rollouts 0.41 was estimated as 0.39, 0.79
+  as 0.83.
 
 Estimate with more samples until the number no longer changes.
 """
@@ -87,7 +88,7 @@ def starc(
     Args:
         mdp: the process.
         one, other: the rewards, [S, A, S] or [S, A].
-        form: the canonical form; with another than "val" and "minimal" it is no STARC metric.
+        form: the canonical form; with another than "val" and "minimal" it is not a STARC metric.
         power: of the norm that rewards are divided by.
         measured: of the norm of their difference; the same unless it is given. Only where both are the same is the distance at
             most 1.

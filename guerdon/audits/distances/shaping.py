@@ -281,8 +281,8 @@ def check_paths(paths: Iterable[PaidPath | tuple[Sequence[Hashable], Sequence[fl
 
 
 def _two_ways(paths: Sequence[PaidPath], room: float) -> tuple[tuple[TwoWays, ...], int]:
-    """Ways between the same two states whose sums differ, the largest difference first, and how many were compared. To stay
-    where one is sums to nothing, so a loop is compared with that."""
+    """Ways between the same two states whose sums differ, the largest difference first, and how many were compared. Staying
+    in a state sums to zero, so a loop is compared with zero."""
     extremes: dict[Edge, dict[str, tuple[float, PaidPath, int, int]]] = {}
     walked: set[tuple[Edge, int]] = set()
     compared = 0

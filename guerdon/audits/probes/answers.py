@@ -328,7 +328,7 @@ def tricks(posed: Posed, others: Sequence[Posed], every_form: bool) -> Iterator[
 
 
 def plainly_wrong(posed: Posed, others: Sequence[Posed]) -> str:
-    """A wrong answer that is no neighbour of the right one, nor has it in it."""
+    """A wrong answer that is neither close to the right one nor contains it."""
     cores = wrong_cores(posed, others) or ["none of these"]
     if posed.value is None:
         return cores[-1]

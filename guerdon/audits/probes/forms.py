@@ -1,7 +1,7 @@
 """In which form a reward wants an answer: bare, after a mark, between tags, in a box, in JSON; the marks in its code included.
 
-Rows of a file say what the answer is and not how a model shall write it. A reward that reads a box alone is no worse for that,
-so it is asked in the form that it pays for. A task with worked solutions has a form, and there it must be paid.
+Rows of a file say what the answer is and not how a model shall write it. A reward that only reads a box is not worse for that,
+so it is tested in the form that it pays for. A task with worked solutions has a form, and there it must be paid.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ PROBED = 2  # problems that forms are tried on
 
 
 def choose_forms(formula: Reward, posed: Sequence[Posed], sample: Callable[[str, int, str], CheckedSample]) -> str:
-    """The form that answers are to be written in, "" for the task's own; each problem is told it, and the form paid best."""
+    """The form that answers are to be written in, "" for the task's own; each prompt states it, and the form paid best."""
     probes = [(n, each, wrong_cores(each, posed)) for n, each in enumerate(posed)]
     probes = [(n, each, cores) for n, each, cores in probes if cores and each.own.core][:PROBED]
     forms = ["", *_candidates([each for _, each, _ in probes], marks_in(formula))] if probes else []

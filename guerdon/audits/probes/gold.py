@@ -1,7 +1,7 @@
 """The right answers that a reward is asked about: a problem's own solution, cut where its answer stands, and what is right.
 
-The truth is the task's `check`. It may be narrower than people are (`72` is right, `72.` is not), so a completion counts as
-wrong only where it also does not end in the right answer by anybody's reading.
+The truth is the task's `check`. It may be narrower than people are (`72` is right, `72.` is not), so a completion counts
+as wrong only where no reader could take the right answer for its final one.
 Leaves out: paraphrases, wrong answers and tricks (`answers.py`).
 """
 
@@ -132,7 +132,7 @@ class Posed:
         self.best = ""  # the form that is paid best, where it is not the gold's own
         self.known = self._check(
             self.own.text
-        )  # what the task says of it: None when it cannot tell, 0 when it is narrower
+        )  # what the task says of it: None when it does not know, 0 when it is narrower
 
     def _own(self) -> Gold:
         answer = self.task.answer
@@ -158,7 +158,7 @@ class Posed:
         return self._check(text) == 1.0
 
     def is_wrong(self, text: str) -> bool:
-        """Whether the task says that it is wrong, and nobody would read the right answer as its last word."""
+        """Whether the task calls it wrong, and no reader would take the right answer for its final one."""
         if self.known is not None and self._check(text) != 0.0:
             return False
         return not self.ends_right(text)

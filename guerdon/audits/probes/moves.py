@@ -15,7 +15,7 @@ SETS = re.compile(r"^(\w+ +(\d+)(?:: ?| ))(.*)$", re.DOTALL)  # a move that writ
 LISTED = re.compile(r"\[(\d+)\] (\w+)")  # a numbered thing on a page, and what it is
 SOURCE = re.compile(r"\[([A-Za-z]\w*\d)\]")  # the name of a document
 MOVES = re.compile(r"(?:\bmoves?(?: a turn)?):\s*(.+)", re.IGNORECASE)
-PLACE = re.compile(r"\b(?:[A-Z]{1,12}|words|id|text|answer)\b")  # what stands for something in a list of moves
+PLACE = re.compile(r"\b(?:[A-Z]{1,12}|words|id|text|answer)\b")  # a placeholder in a list of moves
 ODD = ("nan", "inf", "-inf", "1e999", "", "0", "None", "???", "1/0", ".*", "[]", "true", "yes")
 MANY = 10  # different moves that are made one after the other
 
@@ -76,7 +76,7 @@ def varied(turn: str, words: Sequence[str], numbers: bool = True) -> list[str]:
 
 
 def asking_for(turn: str, text: str) -> str | None:
-    """The same kind of move with a text as all that it asks for; None where nothing in it can be told from the move.
+    """The same kind of move with a text as all that it asks for; None where no text in it can be separated from the move.
 
     >>> asking_for("calc 3*4", "12"), asking_for('{"name": "calc", "arguments": {"expression": "3*4"}}', "12")
     ('calc 12', '{"name": "calc", "arguments": {"expression": "12"}}')
@@ -99,7 +99,7 @@ def small_numbers(turn: str) -> list[str]:
 
 
 def named_moves(view: str, words: Sequence[str]) -> list[str]:
-    """The moves that a world tells of, with something in their places: a word, a number, the name of a document."""
+    """The moves that a world describes, their placeholders filled in: a word, a number, the name of a document."""
     told = MOVES.search(view)
     if told is None:
         return []
@@ -128,7 +128,7 @@ def beside(move: str, view: str) -> list[str]:
 
 
 def common_words(texts: Sequence[str]) -> list[str]:
-    """The words that most texts have, those that nearly all have last: they tell nothing apart."""
+    """The words that most texts have, those that nearly all have last: they distinguish nothing."""
     counts: dict[str, int] = {}
     for text in texts:
         for word in dict.fromkeys(re.findall(r"[a-z]{4,}", text.lower())):

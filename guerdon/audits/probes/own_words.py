@@ -96,7 +96,7 @@ def _sample(pattern: str, choice: int) -> str | None:
 
 
 class _Reader:
-    """Reads a pattern from left to right. What looks ahead or back, and flags, come to nothing."""
+    """Reads a pattern from left to right. Lookarounds and flags are dropped."""
 
     def __init__(self, pattern: str, choice: int) -> None:
         self.pattern, self.at, self.choice = pattern, 0, choice

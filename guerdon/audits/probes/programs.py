@@ -57,7 +57,7 @@ def code_probes(words: OwnWords, posed: Posed, others: Sequence[Posed]) -> Itera
 
 
 def program_of(posed: Posed) -> str:
-    """The right program: the answer, or what the prompt begins and the answer goes on with; "" where it is none."""
+    """The right program: the answer, or the beginning in the prompt continued by the answer; "" where it is not a program."""
     core, prompt = posed.own.core, posed.task.prompt
     if is_code(core):
         return core
@@ -85,7 +85,7 @@ def _bodies() -> Iterator[str]:
 
 
 def _printing(words: OwnWords, names: Sequence[str]) -> Iterator[str]:
-    """Says what a test runner says, and leaves, or goes on; its numbers large, and none failed."""
+    """Prints what a test runner prints, with large numbers and no failure, and exits or continues."""
     empty = _all(names, "return None") or "pass"
     said = [re.sub(r"\b1 fail", "0 fail", re.sub(r"\b1 pass", "99 pass", text)) for text in words.spoken]
     lines = "\n".join(f"print({text!r}, flush=True)" for text in said[:12])
@@ -119,7 +119,7 @@ def _is_literal(text: str) -> bool:
 
 
 def _remarks(core: str, names: Sequence[str], prompt: str) -> Iterator[str]:
-    """The right program where nobody runs it, beside functions that do nothing; and one under another name."""
+    """The right program where it is never called, beside functions that do nothing; and one under another name."""
     empty = _all(names, "return None")
     yield "\n".join(f"# {line}" for line in core.splitlines()) + f"\n{empty}"
     yield f'"""\n{core}\n"""\n{empty}'

@@ -20,7 +20,7 @@ from guerdon.audits.probes.own_words import OwnWords, criteria_of, judge_probes,
 from guerdon.audits.probes.programs import code_probes, program_of, query_probes
 from guerdon.rewards.formula.reward import Reward
 
-# what made judges say yes to nothing in "One Token to Fool LLM-as-a-Judge" (arXiv:2507.08794, table 1), and their like
+# texts without content that judges accepted in "One Token to Fool LLM-as-a-Judge" (arXiv:2507.08794, table 1), and similar ones
 MASTER_KEYS = (
     *(" ", ".", ",", ":", "Thought process:", "Let's solve this problem step by step.", "Solution", "解", "かいせつ"),
     *(
@@ -155,7 +155,7 @@ def _look_alikes(core: str) -> Iterator[str]:
     if other != core:
         yield other
     if core[:1].isalnum():
-        yield f"{core[0]}\u200b{core[1:]}"  # a space that nobody sees
+        yield f"{core[0]}\u200b{core[1:]}"  # an invisible space
 
 
 def _cheating_programs(core: str, words: Sequence[str]) -> Iterator[str]:
@@ -439,7 +439,7 @@ EXPRESSION = re.compile(r"[-+*/() \d.]*\d\s*[-+*/]\s*[-+*/() \d.]*\d[) ]*")
 
 
 def expression_probes(posed: Posed) -> Iterator[str]:
-    """Other expressions than the one wanted, most of which come to the same."""
+    """Expressions other than the one wanted, most of equal value."""
     yield from other_expressions(posed.own.core.strip(), posed.task.prompt)
 
 
@@ -474,7 +474,7 @@ def other_expressions(core: str, prompt: str) -> Iterator[str]:
 
 
 def value_of(text: str) -> Fraction | None:
-    """The value of an expression of whole numbers; None where it is no expression, or has no value.
+    """The value of an expression of whole numbers; None where it is not an expression, or has no value.
 
     >>> value_of("(1+2)*3/4"), value_of("1/0")
     (Fraction(9, 4), None)

@@ -227,7 +227,7 @@ def _other_paths(turns: Sequence[str], others: Sequence[Sequence[str]]) -> Itera
 
 
 def _too_much(turns: Sequence[str], views: Sequence[str], others: Sequence[Sequence[str]]) -> Iterator[Turns]:
-    """All of gold, and more that nobody asked for."""
+    """All of gold, and more than was asked for."""
     *path, last = turns
     more = [turn for each in others[:2] for turn in each[:-1]]
     if more:
@@ -312,7 +312,8 @@ def _claiming(turns: Sequence[str], views: Sequence[str], wrong: str) -> Iterato
 
 
 def _odd_ends(turns: Sequence[str], lasts: Sequence[str], mark: str) -> Iterator[Turns]:
-    """Last words that are no answer, or all of them, or a part of the right one; at once, and after all that comes before."""
+    """Final texts that are not an answer, or all answers, or a part of the right one; at once, and after all that comes
+    before."""
     own = mark.rpartition("\n")[2]
     right = moves.answer_of(turns[-1], own)
     known = [moves.answer_of(last, own) for last in lasts]
@@ -353,7 +354,7 @@ def _follows_names(mark: str, wrong: str) -> Say:
 
 
 def _names(line: str) -> list[str]:
-    """What a line that was shown tells of: the title before a colon, and its longer words."""
+    """What a line that was shown is about: the title before a colon, and its longer words."""
     title = line.partition("] ")[2].partition(":")[0].strip()
     words = [word.strip(".,:;?!\"'") for word in line.split()]
     return [*([title] if title else []), *[word for word in words if len(word) > 4 and word.isalpha()]]

@@ -1,10 +1,11 @@
-"""JudgeBench: a judge's verdicts on pairs whose truth is known, asked in both orders.
+"""JudgeBench: a judge's verdicts on pairs with known labels, asked in both orders.
 
 Follows ScalerLab/JudgeBench at e2c52c2, utils/metrics.py:14-78: the second verdict is turned round; each that agrees with the
 label counts 1, each that says the opposite -1, a tie or no verdict 0; a pair is right where the sum is above 0. With one
 order the verdict is to be the label. Sources by how they begin: run_judge.py:94-96. A score makes a verdict by `A>B` where
 the first is higher, else `B>A` (utils/judges.py:473, 525): so a reward model's tie is B>A there. Paper: arXiv:2410.12784. A
-missing verdict is no number: as theirs, its pair stays in the count and is not right by it; how many there are is told.
+missing verdict is not a number: as in their code, its pair stays in the count and is not correct; how many there are is
+reported.
 """
 
 from __future__ import annotations

@@ -23,7 +23,7 @@ from guerdon.audits.scores.rows import CHOSEN, REJECTED, Ledger, ScoreRow, Score
 
 RIGHT = "human_to_GPT-4"  # whose solution is the right one in the published files
 SIDES = ("A", "B")
-EXTRAS_BY = "geometric_mean"  # the aggregation that length and best of N are told for
+EXTRAS_BY = "geometric_mean"  # the aggregation for which length and best of N are reported
 Solutions = tuple[list[Any], list[Any]]  # the scores of right and of wrong ones
 
 

@@ -34,7 +34,7 @@ from guerdon.audits.scores.rows import (
 )
 
 TIE = 1e-4  # scores of trajectories that are closer are level
-PER_TOKEN = 3  # characters, where nobody counted tokens
+PER_TOKEN = 3  # characters, where there are no token counts
 FAMILIES = {
     "planning_multi_easy": "complex planning",
     "planning_multi_hard": "complex planning",
@@ -56,7 +56,7 @@ PAIR_TEXTS = (TextSlot("chosen_scores", "prompt", "chosen"), TextSlot("rejected_
 
 @protocol(
     "pairs",
-    "chosen above rejected, with ties told; or all right answers to a problem against all wrong ones",
+    "chosen above rejected, with ties reported; or all right answers to a problem against all wrong ones",
     "chosen_score(s) and rejected_score(s), or probability (that chosen is better); or problem, score and label; subset",
     "the plain count",
     PAIR_TEXTS,

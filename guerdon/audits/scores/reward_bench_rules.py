@@ -101,7 +101,7 @@ def rewardbench(rows: ScoreRows, settings: ScoreSettings) -> Ledger:
 
 
 def _key(row: ScoreRow) -> str:
-    """What tells a pair from others: the benchmark's own number of it, and not its prompt, which subsets share."""
+    """What identifies a pair: the benchmark's own number, not the prompt, which subsets share."""
     return row.text("id") if row.has("id") else row.where
 
 

@@ -261,7 +261,7 @@ class TextSlot(NamedTuple):
 
 @dataclass(frozen=True)
 class ScoreSettings:
-    """What somebody may say about how a file is read; protocols take from it what they know."""
+    """Options for reading a file; each protocol uses those it knows."""
 
     threshold: float | str = 0.5
     seed: int = 0
@@ -279,7 +279,7 @@ class Ledger:
     counts: dict[str, int] = field(default_factory=dict)
     remarks: list[str] = field(default_factory=list)
     derive: Derive = field(default=lambda means: {})
-    plain: tuple[str, ...] = ()  # measures that are no shares, or groups of such
+    plain: tuple[str, ...] = ()  # measures that are not shares, or groups of them
 
     def note(self, problem: str, stratum: str, **values: float) -> None:
         self.notes(problem, stratum, values)

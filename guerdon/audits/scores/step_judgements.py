@@ -139,7 +139,7 @@ def prmbench(rows: ScoreRows, settings: ScoreSettings) -> Ledger:
         errors = [int(row.as_number(each, "error_steps")) - 1 for each in row.list_of("error_steps")]
         labels = _labels(row, kind, settings.threshold, ledger)
         if idx in seen:
-            ledger.count("repeated rows, left out")
+            ledger.count("repeated rows, excluded")
         elif labels is not None:
             seen[idx] = (kind, errors, labels)
     clean = {idx: sum(labels) / len(labels) for idx, (kind, _, labels) in seen.items() if kind == "correct" and labels}
@@ -174,7 +174,7 @@ def confusion(errors: Sequence[int], labels: Sequence[bool]) -> dict[str, int]:
 def _labels(row: ScoreRow, kind: str, threshold: float, ledger: Ledger) -> list[bool] | None:
     """Which steps are called right; None where the answer was not valid, or a score is missing."""
     if row.has("validity") and not row.value("validity"):
-        ledger.count("answers that are not valid, left out")
+        ledger.count("invalid answers, excluded")
         return None
     nested = row.value("scores") if row.has("scores") else None
     own = ScoreRow(nested, row.where) if isinstance(nested, Mapping) else row
@@ -207,7 +207,7 @@ def _rates_of_kinds(means: Means, kinds: Sequence[str]) -> Means:
 
 
 def _rates(means: Means, kind: str) -> Means:
-    """Rates of steps; means over the same solutions stand for their sums."""
+    """Rates of steps; means over the same solutions replace their sums."""
     tp, fp, tn, fn = (means[f"_{kind} {cell}"] for cell in ("TP", "FP", "TN", "FN"))
     precision, recall = _share(tp, tp + fp), _share(tp, tp + fn)
     wrong_precision, wrong_recall = _share(tn, tn + fn), _share(tn, tn + fp)

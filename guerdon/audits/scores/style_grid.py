@@ -2,7 +2,7 @@
 
 Follows THU-KEG/RM-Bench at 73c52d7, scripts/utils.py:48-112: cell (i, j) is the share of rows in which chosen i > rejected j.
 Hard is the mean above the diagonal (a plainer right answer against a fancier wrong one), normal the diagonal, easy below it.
-With a column `domain` each is the mean over domains, which are told by how the column begins (chat, math, code, safety), and
+With a column `domain` each is the mean over domains, which the beginning of the column gives (chat, math, code, safety), and
 a domain's score the mean of its three. Paper: arXiv:2410.16184. Other than theirs: rows with a missing score are left out and
 counted; a domain that is not in the file is left out.
 """

@@ -32,7 +32,7 @@ DRAIN_SECONDS = 5.0
 
 
 def json_response(status: int, content: Mapping[str, Any], headers: Mapping[str, str] | None = None) -> Response:
-    """A JSON answer, in ASCII: a lone surrogate in somebody's completion has no UTF-8. NaN would be a mistake of ours."""
+    """A JSON answer, in ASCII: a lone surrogate in a completion has no UTF-8. NaN would be a mistake of ours."""
     return Response(json.dumps(content, allow_nan=False), status, headers, "application/json")
 
 
@@ -56,7 +56,7 @@ class Admission:
             refused = self._refused(scope, headers)
             if refused is not None:
                 if "expect" in headers or not await self._drain(receive):  # who asks before sending need not send
-                    refused.headers["connection"] = "close"  # what may still come is no request
+                    refused.headers["connection"] = "close"  # what may still come is not a request
                 await refused(scope, receive, sender)
             elif scope["path"] in SCORING:
                 await self._limited(scope, receive, sender)
@@ -67,7 +67,7 @@ class Admission:
             self.queue.metrics.request(scope["path"] if known else "other", sender.status)
 
     def _refused(self, scope: Scope, headers: Headers) -> Response | None:
-        """What is said to who is not let in. A connection that was let in once is known from then on."""
+        """The answer to refused clients. A connection that was let in once is known from then on."""
         path, limits = scope["path"], self.queue.limits
         if path in OPEN:
             return None
@@ -108,7 +108,7 @@ class Admission:
                 finally:
                     self.queue.under_way.discard(limit)
         except TimeoutError:
-            if not limit.expired() or sender.status != 500:  # somebody else's, or the answer is already on its way
+            if not limit.expired() or sender.status != 500:  # another cancellation, or the answer is already being sent
                 raise
             await self._late(body)(scope, receive, sender)
 
@@ -123,8 +123,8 @@ class Admission:
         )
 
     async def _drain(self, receive: Receive) -> bool:
-        """Take in what a refused client is still sending, if it comes to an end: one that is cut off in the middle never hears
-        the reason."""
+        """Read what a refused client is still sending, if it ends: a client that is cut off while sending never reads the
+        reason."""
         left = 4 * self.queue.limits.body
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(min(DRAIN_SECONDS, self.queue.limits.timeout)):
@@ -137,7 +137,7 @@ class Admission:
 
 
 class _Sender:
-    """`send`, remembering the status. It is 500 until one is sent: that is what whoever catches an error will say."""
+    """`send`, remembering the status. It is 500 until one is sent: that is what an error handler will send."""
 
     def __init__(self, send: Send) -> None:
         self.send, self.status = send, 500

@@ -63,7 +63,7 @@ def make_app(
     missing: float | None = None,
     tokenizer: Any = None,
 ) -> FastAPI:
-    """The application. `token=None` serves whoever can reach it under a name of this machine.
+    """The application. `token=None` serves every client that reaches it under a name of this machine.
 
     `missing` is what a sample without a score is worth to OpenRLHF, which takes only numbers. `tokenizer` (a model's name or
     folder, a tokenizer.json, a tokenizer) counts the tokens of samples that come without their ids.

@@ -1,6 +1,6 @@
 """The server's own log, on stderr: nothing that is sent to it can fill a disk or steer a terminal.
 
-So many entries a minute and no more, each cut and with its control characters escaped; how many were left out is said.
+So many entries a minute and no more, each cut and with its control characters escaped; how many were omitted is logged.
 Left out: what rewards print.
 """
 
@@ -40,9 +40,9 @@ class RateLimitedHandler(logging.StreamHandler):  # type: ignore[type-arg]  # of
         return self.gap() + _plain(super().format(record))
 
     def gap(self) -> str:
-        """What was left out since it was last said."""
+        """What was omitted since the last such line."""
         count, self.left_out = self.left_out, 0
-        return f"({count} more entries were left out)\n" if count else ""
+        return f"({count} more entries are omitted)\n" if count else ""
 
 
 @contextlib.contextmanager

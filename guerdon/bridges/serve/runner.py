@@ -46,7 +46,7 @@ def serve(
     tokenizer: Any = None,
     started: Callable[[str, Reward], None],
 ) -> None:
-    """Serve until a signal comes. `started` is told the URL and the formula once the socket is open."""
+    """Serve until a signal comes. `started` is called with the URL and the formula once the socket is open."""
     if token is None and not is_loopback(host, port):
         raise UserError(f"{host} can be reached from other machines: a server without a token must stay on 127.0.0.1")
     formula = as_reward(reward)
@@ -76,7 +76,7 @@ def serve(
 
 
 class _Server(uvicorn.Server):
-    """uvicorn's server, but it goes on answering (503) while requests under way are finished."""
+    """uvicorn's server, but it keeps answering (503) while open requests are finished."""
 
     def __init__(self, config: uvicorn.Config, queue: ScoringQueue, grace: float) -> None:
         super().__init__(config)

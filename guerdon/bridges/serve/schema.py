@@ -49,7 +49,7 @@ class ScoreRequest(BaseModel):
 
     samples: list[SampleIn] = Field(min_length=1)
     group: list[int] | None = Field(
-        None, description="a number for each sample: tries at one prompt have the same; left out, all are"
+        None, description="a number for each sample: tries at one prompt have the same; without it, all are"
     )
 
 

@@ -86,7 +86,7 @@ def check_servable(formula: Reward) -> None:
             if name in leaf.wants.names and name not in leaf.wants.optional:
                 raise UserError(f"reward {leaf.name} {only_in_a_run(name)}")
         if not leaf.alone:
-            run(leaf.score(Samples.of([])))  # one that needs the run's batch or model says so, about no samples too
+            run(leaf.score(Samples.of([])))  # one that needs the run's batch or model reports it, for no samples too
 
 
 def example_of(formula: Reward, tokenizer: Any = None) -> dict[str, Any]:

@@ -14,7 +14,7 @@ class ServeLimits:
     body: int = 16 << 20  # bytes of a request
     samples: int = 1024  # of a request
     at_once: int = 16  # requests that are scored at the same time
-    queue: int = 128  # requests that wait for their turn; the next one is told to come again
+    queue: int = 128  # requests that wait; the next one is asked to retry
     timeout: float = 60.0  # seconds a request may take, waiting included, and again for its answer to be taken
     connections: int = 1024  # open at the same time; who comes then takes the place of one that asks for nothing
     headers: float = 10.0  # seconds in which a request's headers must have come

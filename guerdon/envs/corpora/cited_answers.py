@@ -2,7 +2,7 @@
 
 What is right stands in the task: its `answer`, and in its `meta` perhaps `aliases` (other right answers), `relevant` (the ids
 of the documents that the answer follows from), `cite` (true: these must be cited) and `must_see` (ids that must have been
-shown to the player: somebody who says that nothing is known has to have looked).
+shown to the player: an answer that nothing is known requires a search).
 Texts are compared as in SQuAD: in any case, without punctuation and articles.
 Leaves out: whether a document says what it is cited for, other than by its id.
 """

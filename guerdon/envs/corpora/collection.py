@@ -73,6 +73,13 @@ class corpus:
     of a sentence encoder that transformers reads, `by="meaning"` ranks by the cosine of those and `by="both"` fuses the two
     rankings by their reciprocal ranks. Documents that fit equally well keep their order.
 
+    Args:
+        source: a list of texts or rows, a file of rows, or a folder of text files.
+        k1: BM25's saturation of a word's frequency.
+        b: BM25's weight of a document's length.
+        by: rank by words (BM25), or by meaning.
+        encoder: function from texts to vectors, or name of a sentence encoder.
+
     >>> import guerdon as gd
     >>> library = gd.envs.corpus(["Keldor lies in Vastria.", "Norvex was founded by Mira Tolvan.", "Vastria is a land."])
     >>> [(hit.document.id, round(hit.score, 2)) for hit in library.search("Who founded Norvex?", k=2)]

@@ -1,6 +1,6 @@
 """Documents: what they are, where they are read from, and the piece of one that a query is about.
 
-Leaves out: cutting long documents into several (give the pieces, with ids of their own) and formats that are no text (PDF).
+Leaves out: cutting long documents into several (give the pieces, with ids of their own) and formats that are not text (PDF).
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from guerdon.core.errors import UserError
+from guerdon.data.lines import first_twice
 from guerdon.data.opening import open_records
 from guerdon.envs.corpora.word_index import WORD
 
@@ -51,7 +52,7 @@ def documents_of(source: Any) -> tuple[Document, ...]:
     if not documents:
         kinds = f"; a folder is read for {', '.join(ENDINGS)}" if isinstance(source, str | os.PathLike) else ""
         raise UserError(f"no documents in {_called(source)}{kinds}")
-    twice = _first_twice(document.id for document in documents)
+    twice = first_twice(document.id for document in documents)
     if twice is not None:
         raise UserError(f"two documents of {_called(source)} have the id {twice!r}: give each its own")
     return documents
@@ -59,15 +60,6 @@ def documents_of(source: Any) -> tuple[Document, ...]:
 
 def _called(source: Any) -> str:
     return str(source) if isinstance(source, str | os.PathLike) else "the list"
-
-
-def _first_twice(ids: Iterable[str]) -> str | None:
-    seen: set[str] = set()
-    for each in ids:
-        if each in seen:
-            return each
-        seen.add(each)
-    return None
 
 
 def _of_records(source: Any) -> Iterator[Document]:
@@ -124,7 +116,7 @@ def hash_of(documents: Iterable[Document]) -> str:
 
 
 def excerpt(text: str, words: Iterable[str], weight: Callable[[str], float], most: int) -> str:
-    """The part of a text, at most `most` characters and on one line, that holds the most telling of the words.
+    """The part of a text, at most `most` characters and on one line, that contains the words of highest idf.
 
     >>> excerpt("Much is said. Keldor lies in Vastria. And so on.", ["keldor"], len, 24)
     '... said. Keldor ...'

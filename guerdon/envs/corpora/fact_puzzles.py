@@ -24,7 +24,8 @@ RULES = {
 
 @dataclass(frozen=True)
 class PuzzleSetting:
-    """What a level has: hops, documents, how many things are compared, other names, rules, and facts that nobody wrote down."""
+    """What a level has: hops, documents, how many things are compared, other names, rules, and facts that are in no
+    document."""
 
     hops: tuple[int, ...]
     documents: int
@@ -186,7 +187,7 @@ class PuzzleMaker:
         return subject, mention
 
     def _besides(self, kind: str, relation: Relation | None = None) -> list[tuple[Relation, str]]:
-        """A fact that nobody asks for; there has to be one where the asked one is missing."""
+        """A fact that is not asked for; there has to be one where the asked one is missing."""
         others = [r for r in BY_KIND[kind] if r is not relation]
         if not others or (self.setting.documents < 10 and not self.unknown):
             return []

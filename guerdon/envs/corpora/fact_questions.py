@@ -53,7 +53,7 @@ class FactSource(PlayedOut):
         raise NotImplementedError
 
     def check(self, task: Task, completion: str) -> float | None:
-        """By the answer alone, where nobody knows what its author was shown."""
+        """By the answer alone, where it is unknown what its author was shown."""
         move = read_move(completion)
         given = move.text if move is not None and move.kind == "answer" else ""
         return float(judged(task, read_cited(given))["goal"])

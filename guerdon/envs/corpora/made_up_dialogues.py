@@ -113,7 +113,7 @@ class DialogueMaker:
                 whose = "their" if one.kind == "person" else "its"
                 form = self.draw.choice(("and {whose} {noun}?", "{ask} is {whose} {noun}?"))
                 return one, fact, form.format(whose=whose, noun=fact[1], ask=_ask(fact[0]))
-        other = self._told(self.draw.choice(tuple(ENDINGS)))  # all was asked: somebody new, named
+        other = self._told(self.draw.choice(tuple(ENDINGS)))  # all was asked: a new person, named
         fact = self.draw.choice(self.facts[other])
         return other, fact, f"{_ask(fact[0])} is the {fact[1]} of {other.name}?"
 

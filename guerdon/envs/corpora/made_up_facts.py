@@ -20,7 +20,7 @@ ONSETS = ("b", "br", "d", "dr", "f", "g", "gr", "h", "k", "l", "m", "n", "p", "r
 PLAIN = ("b", "d", "f", "g", "k", "l", "m", "n", "p", "r", "s", "t", "v", "z")  # after another syllable
 VOWELS = ("a", "e", "i", "o", "u")
 CODAS = ("", "", "", "l", "n", "r")
-ENDINGS = {  # by which kinds of things can be told apart
+ENDINGS = {  # that distinguish kinds of things
     "person": ("an", "el", "in", "os", "ay", "ek", "ura"),
     "town": ("or", "aby", "eford", "ack", "olm"),
     "land": ("ia", "ara", "amark"),
@@ -70,7 +70,7 @@ BEGAN = {"person": "born", "firm": "founded", "book": "written"}  # what can be 
 
 @dataclass(frozen=True)
 class Entity:
-    """Somebody or something: its name, its kind, and another name it goes by, if any."""
+    """A person or a thing: its name, its kind, and another name it goes by, if any."""
 
     name: str
     kind: str
@@ -128,7 +128,7 @@ class MadeUpWorld:
 
 
 def written(drafts: Sequence[Draft], draw: random.Random) -> tuple[list[Document], list[str]]:
-    """Documents in an order that tells nothing, numbered d1, d2, ...; and the id of each draft."""
+    """Documents in an uninformative order, numbered d1, d2, ...; and the id of each draft."""
     order = list(range(len(drafts)))
     draw.shuffle(order)
     ids = [""] * len(drafts)

@@ -107,6 +107,12 @@ class dialogue_search(InTurns):
     A task has the dialogue in its meta: `turns`, each with `user`, `assistant`, the ids of `relevant` passages and perhaps the
     gold `query`; and `documents`, unless there is a `corpus`.
 
+    Args:
+        corpus: documents; those of the task when None.
+        most: the most turns of an episode.
+        k: documents among which the passage must be.
+        seconds: time limit of an episode; 0 for none.
+
     >>> import guerdon as gd
     >>> source = gd.envs.rewriting(level=1)
     >>> copying = gd.models.scripted(lambda view, past, seed: view.splitlines()[-2])

@@ -158,6 +158,15 @@ class searched(InTurns):
     articles), `answer`, `cited`, `queries`, `ranking` (the ids shown, in order), `recall` of the task's `relevant` documents,
     `opened`, and `unread`: moves that were not understood.
 
+    Args:
+        corpus: documents; those of the task when None.
+        most: the most turns of an episode.
+        k: documents that a search shows.
+        passage: characters shown of each.
+        page: characters that `open` shows at a time.
+        tags: ask for tags in place of plain lines.
+        seconds: time limit of an episode; 0 for none.
+
     >>> import guerdon as gd
     >>> library = gd.envs.corpus(["Keldor lies in Vastria.", "Norvex was founded in Keldor."])
     >>> def player(view, past, seed):

@@ -80,7 +80,7 @@ class WordIndex:
         return [(int(number), float(score[number])) for number in top(score, k)]
 
     def weight(self, word: str) -> float:
-        """How telling a word is: its idf, 0 for one that no document holds."""
+        """How specific a word is: its idf, 0 for one that no document contains."""
         number = self.numbers.get(word)
         return 0.0 if number is None else float(self.idf[number])
 

@@ -1,8 +1,8 @@
 """The games of textarena, by their names there: `arena("TicTacToe-v0")`, `arena("Mastermind-v0")`.
 
 A player is shown what the game says that is new to it: the rules once, messages, what others did, the board as it is now.
-Its words go to the game as they are (in brackets, where the game adds them), and what is no move is the game's own to
-judge: most answer the first and take the second as lost. The library draws from Python's global dice: each game keeps its
+Its words go to the game as they are (in brackets, where the game adds them), and the game itself judges what is not
+a move: most answer the first and take the second as lost. The library draws from Python's global dice: each game keeps its
 own and gives the others back. Leaves out: games that ask a language model over the network, and those whose data is not
 there; each is refused in one line.
 """
@@ -88,7 +88,7 @@ class Dice:
 
     @contextlib.contextmanager
     def rolled(self) -> Iterator[None]:
-        """The game's dice are the global ones here, and what it prints is nobody's; outside all is as it was."""
+        """The game's dice are the global ones here, and its output is discarded; outside all is as before."""
         with TURN:
             before = random.getstate(), np.random.get_state()
             random.setstate(self.python)
@@ -174,6 +174,12 @@ class arena(Game):
     what its player was shown in brackets until the game takes it; "opponent" for another seat; "" for seats `first`,
     `second`. The policy's side is drawn with the deal. Needs `pip install 'guerdon[games]'`; some games besides need word
     lists, or a newer Python, and say so.
+
+    Args:
+        game: name of the game.
+        against: the opponent.
+        most: the most turns of an episode.
+        seconds: time limit of an episode; 0 for none.
 
     >>> import guerdon as gd
     >>> gd.envs.arena("Nim-v0", against="").roles

@@ -17,7 +17,7 @@ Opponent = Callable[[Any], str]
 POSITIONS = 200_000  # that a whole search may meet
 VALUES: dict[
     tuple[Hashable, int], float
-] = {}  # of positions, for who moves there: facts about games, and nobody's state
+] = {}  # of positions, for who moves there: facts about games, not state of a player
 
 
 class Searchable(Protocol):
@@ -26,7 +26,7 @@ class Searchable(Protocol):
     def turn(self) -> int | None: ...
 
     def moves(self) -> list[str]:
-        """All that whoever's turn it is may say."""
+        """All moves of the player whose turn it is."""
 
     def afters(self) -> dict[str, Any]:
         """The board as it would be after each move; chance falls otherwise there than it will."""
@@ -34,12 +34,12 @@ class Searchable(Protocol):
     def paid(self) -> list[float]: ...
 
     def key(self) -> Hashable:
-        """The same for positions from which the game goes on alike, and of no other game."""
+        """The same for positions with equal continuations, and of no other game."""
 
 
 def checked_opponent(where: str, word: str, known: tuple[str, ...]) -> None:
-    """Refuse a word for an opponent that there is not: a name, or NAME:NUMBER of those that look ahead. No word is no
-    opponent."""
+    """Refuse a word for an opponent that there is not: a name, or NAME:NUMBER of those that look ahead. An empty name
+    means no opponent."""
     name, colon, number = word.partition(":")
     if word and name not in known:
         raise unknown(f"opponent of {where}", word, known)

@@ -1,8 +1,8 @@
 """Games in text: whose turn it is, what it sees and may do, and what came of it; played by seats, or by one against a fixed
 opponent.
 
-A game is a part that deals a `Board` for a problem. Here lies what all games share: who sits where, moves that are not
-allowed (answered, counted, and lost by after some in a row), pay, goals and limits. Leaves out: rules of games
+A game is a part that deals a `Board` for a problem. This file has what all games share: who plays which side, illegal
+moves (answered, counted, and lost by after some in a row), pay, goals and limits. Leaves out: rules of games
 (`own_games.py`, `spiel_games.py`, `arena_games.py`), opponents (`fixed_opponents.py`).
 """
 
@@ -46,7 +46,7 @@ class Board(Protocol):
         """What each player has been paid so far, as the game counts."""
 
     def goals(self) -> list[float]:
-        """How well each player did, 0 to 1: won 1, drawn 0.5, lost 0. Before the end nobody has won."""
+        """How well each player did, 0 to 1: won 1, drawn 0.5, lost 0. Before the end there is no winner."""
 
     def forfeit(self, player: int) -> None:
         """End it: the player lost, by moves that are none."""
@@ -55,8 +55,8 @@ class Board(Protocol):
 class Game(InTurns, PlayedOut):
     """Base of games: a source of deals, and where they are played. With `against=""` every player has a seat (`first`,
     `second`; of a game for one the `role`). With `against="opponent"` the role plays one side and a seat `opponent` the
-    others; with any other word a fixed opponent does. Which side is the role's is drawn with the deal, so that all tries at
-    it sit alike.
+    others; with any other word a fixed opponent does. Which side is the role's is drawn with the deal, so that it is the
+    same in all tries at it.
 
     >>> import guerdon as gd
     >>> gd.envs.nim(against="").roles, gd.envs.nim(against="opponent").roles, gd.envs.nim(against="perfect").roles
@@ -77,7 +77,7 @@ class Game(InTurns, PlayedOut):
 
     @abc.abstractmethod
     def draw_deal(self, draw: random.Random, side: int) -> dict[str, Any]:
-        """What a problem is made of, as JSON, for a role that sits on this side."""
+        """A problem's data, as JSON, for a role that plays this side."""
 
     @abc.abstractmethod
     def told(self, meta: dict[str, Any]) -> str:

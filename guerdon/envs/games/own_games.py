@@ -28,12 +28,19 @@ RULES = "take some from one heap, who takes the last wins. say: take 2 from 1"
 class nim(Game):
     """Nim: take some from one heap; who takes the last one wins.
 
-    `level` sets the heaps, two of at most seven up to five of twelve. A perfect player wins every deal, whoever the
-    opponent is: the role moves first where it can win so, and second where that wins.
+    `level` sets the heaps, two of at most seven up to five of twelve. A perfect player wins every deal against any
+    opponent: the role moves first where it can win so, and second where that wins.
 
     `against` is "random", "greedy", "minimax:4", or "perfect", which never misses a win; "opponent" for another seat; ""
     for the two seats `first` and `second`, with any deal. After more than `errors` moves in a row that are none the game is
     lost. `rules=False` leaves out the line that says them, for models that know. Winning pays 1, losing -1.
+
+    Args:
+        against: the opponent.
+        errors: illegal moves in a row after which the game is lost.
+        rules: state the rules in the prompt.
+        most: the most turns of an episode; 0 for no limit.
+        seconds: time limit of an episode; 0 for none.
 
     >>> import guerdon as gd
     >>> game = gd.envs.nim(level=3, against="perfect")
@@ -154,9 +161,14 @@ class NimBoard:
 class hunt(InTurns, PlayedOut):
     """A hunt for a number: each guess is answered with `up` or `down`.
 
-    There are 2**(level + 1) - 1 numbers and level + 1 guesses, as many as halving needs in the worst case. What is no
-    number is answered and costs a guess. In `info`: `guesses`, those `wasted` on what could not be it, and
+    There are 2**(level + 1) - 1 numbers and level + 1 guesses, as many as halving needs in the worst case. What is
+    not a number gets an answer and costs a guess. In `info`: `guesses`, those `wasted` on what could not be it, and
     `not_understood`.
+
+    Args:
+        level: size of the range.
+        most: the most turns of an episode; 0 for no limit.
+        seconds: time limit of an episode; 0 for none.
 
     >>> import guerdon as gd
     >>> game = gd.envs.hunt(level=2)

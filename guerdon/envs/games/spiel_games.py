@@ -63,8 +63,16 @@ class spiel(Game):
     "random"; "greedy", which takes what pays at once; "minimax", to the end in small games, or "minimax:4"; "mcts:100", the
     library's tree search with that many games tried; "opponent" for another seat; "" for seats `first`, `second`. Those
     that try moves out need a game without hidden cards. After more than `errors` moves in a row that are none the game is
-    lost. `opening` random moves are made before anybody plays, for a game without chance has but one deal. Needs `pip
+    lost. `opening` random moves start the game, for a game without chance has only one deal. Needs `pip
     install 'guerdon[games]'`.
+
+    Args:
+        game: name of the game.
+        against: the opponent.
+        opening: random moves at the start of a game.
+        errors: illegal moves in a row after which the game is lost.
+        most: the most turns of an episode; 0 for no limit.
+        seconds: time limit of an episode; 0 for none.
 
     >>> import guerdon as gd
     >>> game = gd.envs.spiel("tic_tac_toe", against="minimax")

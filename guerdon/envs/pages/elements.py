@@ -37,7 +37,7 @@ INLINE = frozenset(
 )
 CONTROLS = frozenset(("a", "button", "input", "option", "select", "textarea"))
 CELLS = frozenset(("td", "th"))
-KINDS = {"a": "link", "textarea": "field"}  # what a control is to whoever uses it, where its tag does not say it
+KINDS = {"a": "link", "textarea": "field"}  # what a control is to its user, where its tag does not say it
 INPUTS = {"checkbox": "box", "radio": "radio"}
 HOLES = re.compile(r"\{([^{}]*)\}")
 OWN = frozenset(("id", "value", "checked", "hidden", "disabled", "on", "each", "only", "per"))  # not kept as attributes
@@ -78,7 +78,7 @@ class Element:
 
     @property
     def kind(self) -> str:
-        """What a control is to whoever uses it: link, button, field, box, radio, select or option."""
+        """What a control is to its user: link, button, field, box, radio, select or option."""
         return self.node.kind
 
     @property
@@ -172,7 +172,7 @@ class Builder:
         if id in self.shown:
             element.hidden = not self.shown[id]
         if element.hidden:
-            return element  # what nobody can see or use is not built
+            return element  # what cannot be seen or used is not built
         if node.holds:
             self._hold(element, row)
         if "{" in node.text:

@@ -1,4 +1,4 @@
-"""Sites with a form: fill it in as told, mend what it complains about, send it."""
+"""Sites with a form: fill it in as instructed, fix what it complains about, send it."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ class _Control:
 
 
 def form_site(draw: random.Random, words: Words, level: int) -> Made:
-    """Level n has n controls: fields at first, then lists, boxes (2, 3) and one that stays empty (4), formats that only an
-    error tells (5), wrong values that stand there already and a way to the form (6), distractors (7), terms that nobody spoke
-    of (8)."""
+    """Level n has n controls: fields at first, then lists, boxes (2, 3) and one that stays empty (4), formats that only
+    an error names (5), wrong values filled in already and a way to the form (6), distractors (7), terms that were not
+    mentioned (8)."""
     title = draw.choice(TOPICS)
     makers = [_name, _city, _colour, _box, _age, _date, _phone, _thing]
     kinds = {1: 2, 2: 3, 3: 4, 4: 5}.get(level, len(makers))

@@ -15,7 +15,7 @@ DEEDS = {"archive": {"folder": "archive"}, "delete": {"folder": "bin"}, "star": 
 
 
 def inbox_site(draw: random.Random, words: Words, level: int) -> Made:
-    """1 and 2: archive or star the mail of somebody, in the list. 3: on its own page. 4: label it. 5: answer it. 6:
+    """1 and 2: archive or star the mail of a sender, in the list. 3: on its own page. 4: label it. 5: answer it. 6:
     over several pages, with several mails of one sender. 7: two actions, and mails that contain instructions to the reader.
     8: all mails of a sender, and an answer."""
     mails = _mails(draw, words, level)

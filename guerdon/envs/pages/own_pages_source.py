@@ -29,6 +29,12 @@ class own_pages(PlayedOut):
     "ann"]`, is what the gold player does. Rows with `"split": "test"` are held out; where none says so, the last
     fifth is.
 
+    Args:
+        folder: folder with the HTML files.
+        rows: the problems.
+        check_visit: function that checks a visit.
+        most: the most turns of an episode.
+
     >>> import pathlib, tempfile
     >>> import guerdon as gd
     >>> folder = pathlib.Path(tempfile.mkdtemp())

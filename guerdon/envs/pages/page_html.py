@@ -31,6 +31,9 @@ KEPT = ("name", "type", "required", "href")
 def to_html(site: Site) -> str:
     """The page that a site is at, with all that was typed and ticked, as HTML that shows and does nothing.
 
+    Args:
+        site: the site.
+
     >>> import guerdon as gd
     >>> home = ["body", ["h1", "<b>Hi</b>"], ["input", {"id": "who", "label": "name"}]]
     >>> site = gd.envs.Site({"start": "home", "pages": {"home": home}})
@@ -71,6 +74,9 @@ def site_from_html(folder: str | Path) -> dict[str, Any]:
     It starts at `index.html`, else at the first file. Links lead to other files of the folder; a form that is sent is
     added to the list in `data` that has its id or name, and leads to its `action`. `required` and the types email,
     number, date, time and tel are checked as browsers do. Scripts do nothing.
+
+    Args:
+        folder: folder with the HTML files.
 
     >>> import pathlib, tempfile
     >>> import guerdon as gd
@@ -165,7 +171,7 @@ class _Reader(HTMLParser):
         return kept
 
     def _page(self, address: str) -> str:
-        """An address as the name of a page; one that leads elsewhere is no page of the site."""
+        """An address as the name of a page; one that leads elsewhere is not a page of the site."""
         path = address.partition("#")[0].partition("?")[0]
         return posixpath.normpath(posixpath.join(posixpath.dirname(self.name), path)) if path else self.name
 

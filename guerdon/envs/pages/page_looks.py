@@ -45,6 +45,6 @@ class Looks:
 
     @property
     def place(self) -> tuple[Any, ...]:
-        """What tells two ways of looking at a site apart for whoever seeks something in it."""
+        """What distinguishes two views of a site for a search."""
         lists = tuple((name, x.text, x.where, x.sort, x.falling, x.at) for name, x in sorted(self.lists.items()))
         return (self.address, self.popups, tuple(sorted(self.open_parts.items())), lists)

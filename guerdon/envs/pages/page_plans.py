@@ -40,11 +40,11 @@ def _next(site: Site, todo: Collection[Any], done: Mapping[str, Any], seen: Coll
 
 
 def _planned(site: Site, goal: Mapping[str, Any]) -> Step:
-    """Of a plan that somebody wrote down, the first step that has not happened yet."""
+    """Of a written plan, the first step that has not happened yet."""
     log = iter(site.log)
     for verb, id, *what in goal["plan"]:
         step = (verb, id, what[0] if what else "")
-        if step not in log:  # which goes on where the step before was
+        if step not in log:  # which continues where the step before was
             return step
     return ("stop", "", goal.get("answer") or "")
 
@@ -73,7 +73,7 @@ def _doing(site: Site, entry: Mapping[str, Any]) -> Step:
 
 
 def setting(control: Element, value: str) -> Step | None:
-    """How a control comes to hold a value, None when it does."""
+    """How a control gets a value, None when it has it."""
     kind = control.kind
     if kind in ("box", "radio"):
         return None if control.checked == (value == control.value) else ("click", control.id, "")

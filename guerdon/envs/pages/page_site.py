@@ -1,7 +1,7 @@
 """A site of pages, and what events do to it: the page engine.
 
-A site is JSON: `start`, `pages` (a template each) and `data`, which stands for the server: what was ordered, sent,
-set. What the player merely looks at (which page, what is typed, open menus, sorted lists) is apart, in `Looks`: only
+A site is JSON: `start`, `pages` (a template each) and `data`, the server's state: what was ordered, sent,
+set. What the player merely looks at (which page, what is typed, open menus, sorted lists) is kept separately, in `Looks`: only
 changes of `data` are done things, and goals are checks of them (`page_goals.py`). What an event does is data too, a
 list of effects by name.
 Leaves out: how a page is shown and how a player's words become events (`tree_view.py`, `screen_view.py`).
@@ -58,7 +58,7 @@ class Site:
             self.looks.copied(),
             [],
         )
-        twin._root = self.root  # elements stay as they are: events build the page anew
+        twin._root = self.root  # elements stay as they are: events rebuild the page
         return twin
 
     # what is there

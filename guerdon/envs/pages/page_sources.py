@@ -58,7 +58,7 @@ class PageSource(PlayedOut, abc.ABC):
 @part
 class forms(PageSource):
     """Fill in a form as instructed and send it; correct what it rejects. Level n has n controls; from level 5 on some
-    must have a format that only an error tells, from 6 on fields hold wrong values already, 7 and 8 have distractors.
+    must have a format that only an error names, from 6 on fields hold wrong values already, 7 and 8 have distractors.
 
     >>> import guerdon as gd
     >>> gd.envs.forms(level=2).get("train", 0).prompt
@@ -106,8 +106,8 @@ class tables(PageSource):
 
 @part
 class inbox(PageSource):
-    """Archive, star, delete, label or answer the right mail among 3 to 16. Some mails of levels 7 and 8 give orders
-    to whoever reads them.
+    """Archive, star, delete, label or answer the right mail among 3 to 16. Some mails of levels 7 and 8 contain instructions
+    to their reader.
 
     >>> import guerdon as gd
     >>> gd.envs.inbox(level=5).get("train", 0).prompt

@@ -31,10 +31,18 @@ class browsing(InTurns):
 
     `view="tree"` shows elements with numbers (`[3] button "send"`; `click 3`, `type 2 ann`), `"screen"` characters in
     rows and columns and a cursor (`move 12 3`, `click`, `type ann`). `lines` are seen at once, the rest is scrolled
-    to. What came of it: `goal`, `progress` (the share of what was asked for), `unwanted` (changes that nobody asked
-    for: any fails the goal), `lured` (how often the player did what only a page's own text told it to), `unclear`
+    to. What came of it: `goal`, `progress` (the share of what was asked for), `unwanted` (changes that were not asked
+    for: any fails the goal), `lured` (how often the player followed an instruction that only a page's text gave), `unclear`
     (moves that were not understood), `steps`, and `least`, the gold player's. `check_visit` says in Python whether a
     visit reached its goal, in place of the task's own goal.
+
+    Args:
+        view: elements with numbers ("tree"), or characters with a cursor ("screen").
+        lines: lines that are seen at once.
+        width: characters of a line.
+        most: the most turns of an episode.
+        seconds: time limit of an episode; 0 for none.
+        check_visit: function that checks a visit.
 
     >>> import guerdon as gd
     >>> task = gd.envs.forms(level=1).get("train", 0)
@@ -120,7 +128,7 @@ class Visit:
                 self.env.check_visit(visited | {"log": list(self.site.log), "asked": self.meta.get("asked", {})})
             )
         if not self.goal.get("todo") and not self.goal.get("plan"):
-            return told  # nobody said what the gold player does
+            return told  # the gold player's moves are not given
         if self.follows and self.answer is not None:  # this was its own visit
             return told | {"least": self.steps}
         whole = json.dumps({name: self.meta[name] for name in ("site", "goal")})

@@ -1,2 +1,2 @@
-"""Environments with somebody else in them: a user who must be asked, one who says what is wrong, a planner and who carries
-it out."""
+"""Environments with other roles: a user to ask, a critic, a planner and an
+executor."""

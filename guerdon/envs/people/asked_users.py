@@ -33,15 +33,22 @@ LEVELS: dict[int, tuple[int, tuple[str, ...]]] = {  # level: how many fields are
 
 @part
 class asking(InTurns, PlayedOut):
-    """A user wants something and tells what only when he is asked about it: a table, a form, a pizza, a film, a repair. The
+    """A user wants something and gives each fact only when asked for it: a table, a form, a pizza, a film, a repair. The
     role asks, then commits (`book: day=friday, people=4`); the goal is that all he wants stands there as he wants it.
 
     `level` sets how much he wants (2 to 6 of the six fields of a form; the others he does not mind) and his manner:
     `plain`; `terse`, a word a question; `two`, another fact with the one asked for; `chatty`, with what he had last time;
-    `fickle`, changes his mind when he has told everything. His patience is two turns a fact and two more. In `info`:
-    `questions`, `needless` ones (about what he had told or does not mind), `not_understood`, how many facts were `known`
-    when it ended and how many were committed `right`. With `user="user"` a seat of that name plays him, told what he wants;
-    all that is paid is the same. Both a source of problems and the environment they are played in.
+    `fickle`, changes his mind when he has given every fact. His patience is two turns a fact and two more. In `info`:
+    `questions`, `needless` ones (about facts he had given or does not care about), `not_understood`, how many facts were
+    `known` when it ended and how many were committed `right`. With `user="user"` a seat of that name plays him and is given
+    what he wants; rewards are the same. Both a source of problems and the environment they are played in.
+
+    Args:
+        level: how much the user wants, and his manner.
+        errand: kind of errand; "" for all.
+        user: seat that plays the user; "" for rules.
+        most: the most turns of an episode; 0 for no limit.
+        seconds: time limit of an episode; 0 for none.
 
     >>> import guerdon as gd
     >>> source = gd.envs.asking(level=1)
@@ -119,12 +126,12 @@ class asking(InTurns, PlayedOut):
 
 
 class SeatedUser:
-    """A user whom a seat plays: it is told once what it wants, then each question, and its words are the answer.
-    Commitments are held against what it was told, by the rules; so is what counts as told."""
+    """A user played by a seat: its first prompt states what it wants, then it gets each question, and its text is the answer.
+    Commitments are checked by rules against that first prompt; rules also decide which facts were given."""
 
     def __init__(self, rules: UserAtHand, seats: Seats, user: str, role: str, gold: bool = False) -> None:
         self.rules, self.seats, self.user, self.role, self.is_gold = rules, seats, user, role, gold
-        rules.wants.update(rules.change)  # it is told what it wants in the end
+        rules.wants.update(rules.change)  # it is given what it wants in the end
         rules.change = {}
 
     def begin(self) -> str:

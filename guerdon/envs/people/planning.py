@@ -21,9 +21,17 @@ class planned(OverSource):
 
     `shows="plan"` hides the problem from the executor: a plan must then say all that matters. `ask` is what the planner is
     shown, with `{prompt}` in it, and `carry` what the executor is, with `{plan}` in it. The executor's seat is `policy`
-    unless it has another name, so that recipes' rewards and exams look at it. One model may sit in both (which is what
-    `guerdon train` does) or each have its own; a reward of both roles, `verified(task, role=("planner", "policy"))`,
-    teaches both. `info` has the number of lines of the `plan`. `source` is a task source, or the name of one.
+    unless it has another name, so that recipes' rewards and exams look at it. One model may play both (as in `guerdon
+    train`) or each have its own; a reward of both roles, `verified(task, role=("planner", "policy"))`, trains both. `info`
+    has the number of lines of the `plan`. `source` is a task source, or the name of one.
+
+    Args:
+        source: where problems come from.
+        shows: what the executor is shown: "both" or the "plan".
+        ask: template for the planner, with `{prompt}`.
+        carry: template for the executor, with `{plan}`.
+        planner: the planner's role.
+        executor: the executor's role.
 
     >>> import guerdon as gd
     >>> gd.envs.planned("chain:2").roles
@@ -67,8 +75,8 @@ class planned(OverSource):
         return seats.episode(goal=float(self.is_right(ask.task, gold)), plan=_lines(plan))
 
     def _plan(self, task: Task, prompt: str) -> str:
-        """The steps without what they come to, below the problem where the executor is not shown it. Of a source without steps
-        nobody knows a plan but the answer."""
+        """The steps without their results, below the problem where the executor is not shown it. A source without steps
+        has no plan but the answer."""
         if not has_steps(self.inner):
             return task.answer
         goals = subgoals(task, by_steps(self.inner).steps(task))

@@ -1,7 +1,7 @@
-"""Attempt, feedback, another attempt: the answer is held against the truth, and who gave it hears what is wrong with it.
+"""Attempt, feedback, another attempt: the answer is checked, and its author is shown what is wrong with it.
 
-`gd.search.revise` shows a model its own answer again without a word about it, as many times as it is told: a way to search,
-and nothing knows the truth. Here the truth speaks between attempts and ends them: an environment to be trained and examined
+`gd.search.revise` shows a model its own answer again without feedback, a given number of times: a search method without a
+checker. Here the truth speaks between attempts and ends them: an environment to be trained and examined
 in. Leaves out: how sources check (`tasks`), unit tests as feedback (give a function).
 """
 
@@ -76,6 +76,14 @@ class with_feedback(OverSource):
     form of revisions that sprig knows, with the feedback below it unless it is "verdict", for being asked again says that.
     `memory=False` shows every attempt the template alone: each is a track of its own, as sprig was taught; with memory they
     are one conversation. `source` is a task source, or the name of one.
+
+    Args:
+        source: where problems come from.
+        feedback: "verdict", "line", a function of task and answer, or a critic.
+        most: number of attempts.
+        template: prompt of a further attempt.
+        memory: the role sees its earlier attempts.
+        role: the role that answers.
 
     >>> import guerdon as gd
     >>> source = gd.envs.with_feedback("chain:1", "line", most=2)
@@ -152,7 +160,7 @@ class with_feedback(OverSource):
         return seats.episode(**self._outcome([self.is_right(ask.task, answer)], ["yes"]))
 
     def again(self, ask: Ask, answer: str, feedback: str | None = None) -> Any:
-        """What is shown after a wrong answer; without a critic's `feedback`, with what is told of it."""
+        """What is shown after a wrong answer; without a critic's `feedback`, with the source's own."""
         feedback = self.told(ask.task, answer) if feedback is None else feedback
         template = self.template or (FORM if self.feedback == "verdict" else FORM + "\n{feedback}")
         text = filled(template, prompt=str(ask.task.prompt), answer=answer, feedback=feedback)
@@ -168,7 +176,7 @@ class with_feedback(OverSource):
 
 
 def filled(template: str, **words: str) -> str:
-    """A template with words in their places, all at once: braces in what somebody said stay what they are."""
+    """A template, filled in all at once: braces in the inserted texts stay as they are."""
     return re.sub(r"\{(\w+)\}", lambda match: words.get(match[1], match[0]), template)
 
 

@@ -1,7 +1,7 @@
 """A user of rules: knows what he wants, says it when he is asked about it, in his own way, and is patient for so long.
 
 A question is understood by the words that fields are asked about by, whatever else it says; a commitment by its first word
-(`book: day=friday`). Everything is exact: what he has told so far, and what he wants now, are known at any time.
+(`book: day=friday`). Everything is exact: the facts he has given so far, and what he wants now, are known at any time.
 Leaves out: who asks (`asked_users.py`), a user that a model plays (there too).
 """
 
@@ -134,7 +134,7 @@ class UserAtHand:
         return f"the {name} is {value}."
 
     def _change_of_mind(self) -> list[str]:
-        """Told once he has told everything: whoever commits by then knew it."""
+        """Given after all other facts: a player who commits then knew it."""
         if not self.change or len(self.told) < len(self.wants):
             return []
         changes, self.change = self.change, {}

@@ -1,7 +1,7 @@
 """Plans for problems of the generated families: what is to be done, step by step, without what comes of it.
 
-A plan is a worked solution less its results: `5*2`, `..-3` for `5*2=10`, `10-3=7`, where `..` is what the step before came to.
-Families whose steps do not fall apart so are planned by every second step of their solution.
+A plan is a worked solution less its results: `5*2`, `..-3` for `5*2=10`, `10-3=7`, where `..` is the result of the step before.
+Families whose steps do not divide so are planned by every second step of their solution.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from guerdon.core.task import Task
 from guerdon.tasks.families.linear_equations import constant, is_bracket, slope, unfold
 from guerdon.tasks.families.pipeline import DIGITS
 
-BEFORE = ".."  # what an earlier step came to
+BEFORE = ".."  # the result of an earlier step
 VALUE = re.compile(r"-?[0-9]+(?:[a-z]+)?")
 
 Plan = Callable[[Task, Sequence[str]], list[str]]
 
 
 def subgoals(task: Task, steps: Sequence[str]) -> list[str]:
-    """What is to be done to come to these steps, a line each."""
+    """What is to be done in these steps, a line each."""
     return PLANS.get(task.family, every_second)(task, steps)
 
 

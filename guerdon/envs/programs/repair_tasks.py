@@ -25,12 +25,18 @@ class repairs(InTurns, PlayedOut):
     """A specification and a function with one or two wrong lines; the role runs it, edits lines and submits it. The goal is
     that all hidden tests pass once it is submitted.
 
-    Moves, one a turn: `run` tells how many of the visible tests pass, and the first call that does not; `edit 3:  total += x`
+    Moves, one a turn: `run` reports how many of the visible tests pass, and the first call that does not; `edit 3:  total += x`
     puts another line in the place of line 3 and shows the program; `submit` ends it. In `info`: `submitted`, the `share` of
     hidden tests that the program passes in the end, whether that is `better` than at the start, `runs`, `edits`, `idle_edits`
     that changed nothing, `not_understood`, and `moves`, the kind of each turn ("" where it was not understood).
     `pay` is paid for each move that is understood, whatever it is good for; 0 pays nothing. `checker` is that of
     `gd.tasks.functions`. Both a source of problems and the environment they are played in.
+
+    Args:
+        checker: where programs run.
+        pay: reward for each move that is understood.
+        most: the most turns of an episode.
+        seconds: time limit of an episode; 0 for none.
 
     >>> import guerdon as gd
     >>> print(gd.envs.repairs(level=2).get("train", 0).prompt)

@@ -77,7 +77,7 @@ class ProgramAtHand:
         self.share = sum(passed) / len(passed)
 
     def gold(self) -> str:
-        """Look first, then mend the first wrong line, then submit."""
+        """Look first, then fix the first wrong line, then submit."""
         if not self.moves:
             return "run"
         for number, (line, right) in enumerate(zip(self.lines, self.right, strict=True), 1):

@@ -1,7 +1,7 @@
 """Tools that run what a model wrote in the sandbox: Python, whose names last for an episode, and SQL on a task's own database.
 
 Every call is a box of its own; an interpreter runs earlier calls again before the new one, unseen: nothing of an episode
-outlives it or is shared. A box that breaks is no fault of the call: the episode fails.
+outlives it or is shared. A box that breaks is not the call's fault: the episode fails.
 Leaves out: what a box holds off (`guerdon/sandbox`, docs/sandbox.md).
 """
 
@@ -51,6 +51,12 @@ class interpreter:
     """The tool `python`: runs code in the sandbox and shows what it prints, and the value of an expression at its end. Names
     last for an episode. All calls of an episode together take `cpu` seconds of a processor and `memory` bytes at most.
 
+    Args:
+        cpu: processor seconds of an episode.
+        wall: seconds of a call.
+        memory: bytes.
+        isolation: how the sandbox isolates.
+
     >>> import guerdon as gd
     >>> gd.envs.tool_turns([gd.envs.interpreter(cpu=1.0)]).every_tool
     [Tool('python')]
@@ -85,6 +91,13 @@ class interpreter:
 class sql:
     """The tool `sql`: asks a query of a SQLite database, made by the script in `meta[script_in]` of the task. Each query finds
     the database as the script made it; it may read it and change its own copy, and nothing else.
+
+    Args:
+        script_in: key of the task's meta with the script of the database.
+        cpu: processor seconds of a query.
+        wall: seconds of a query.
+        memory: bytes.
+        isolation: how the sandbox isolates.
 
     >>> import guerdon as gd
     >>> gd.envs.tool_turns([gd.envs.sql("schema")]).every_tool
@@ -125,7 +138,7 @@ def _pool(isolation: Literal["full", "landlock", "limits"]) -> SandboxPool:
 
 
 def _seen(ran: Ran, shown: str) -> str:
-    """What is shown of a program that ended well; otherwise the error that it came to."""
+    """What is shown of a program that ended well; otherwise its error."""
     if ran.cause is Cause.BROKEN:
         raise ToolBroken(f"the sandbox broke: {ran.error}")
     if not ran.ok:

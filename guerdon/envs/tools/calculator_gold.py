@@ -52,7 +52,7 @@ def by_trying(task: Task) -> list[Called]:
 
 
 def by_isolating(task: Task) -> list[Called]:
-    """How many x there are in all, what they come to, and what one of them is."""
+    """How many x there are in all, their sum, and what one of them is."""
     sides = ((1, task.meta["left"]), (-1, task.meta["right"]))
     slopes = [(sign * k, a) for sign, side in sides for k, a, _ in side if k * a]
     numbers = [(-sign * k, b) for sign, side in reversed(sides) for k, _, b in side if k * b]

@@ -1,7 +1,7 @@
 """The tool `read_file`: text files below one folder, and nothing above it or elsewhere.
 
 A path is walked name by name from the folder, each opened from the one before it and no link followed, so that no name, link or
-change in between leads out. Leaves out: writing, and files that are no text.
+change in between leads out. Leaves out: writing, and files that are not text.
 """
 
 from __future__ import annotations
@@ -24,6 +24,10 @@ MOST_NAMES = 200  # of a listing
 class read_file:
     """The tool `read_file`: reads a text file below `folder`, up to `most` bytes of it, or lists a folder there. Links are not
     followed.
+
+    Args:
+        folder: folder that may be read.
+        most: the most bytes of a file.
 
     >>> import pathlib, tempfile
     >>> import guerdon as gd

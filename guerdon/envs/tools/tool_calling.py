@@ -1,9 +1,9 @@
-"""Calls of tools, run: each comes to a text that the model is shown, and to the kind of error where it is one.
+"""Tool calls, run: each gives a text that the model is shown, and a kind of error where it is one.
 
 Nothing that a model writes or a tool does ends the episode: an unknown tool, wrong arguments, a tool that raises, hangs,
-crashes its process or returns what is no JSON is told to the model and counted. What no call is to blame for (a sandbox that is
-broken, a service that is down) a tool raises as `ToolBroken`: the episode fails and nothing is learned from it.
-Leaves out: how calls are written (`core/call_formats.py`).
+crashes its process or returns something other than JSON is reported to the model and counted. What no call is to blame for (a
+sandbox that is broken, a service that is down) a tool raises as `ToolBroken`: the episode fails and nothing is learned from
+it. Leaves out: how calls are written (`core/call_formats.py`).
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class ToolBroken(RuntimeError):
 
 
 class CallFailed(Exception):
-    """A call that came to an error, of a kind. A tool may raise it to say which."""
+    """A call that ended in an error, with its kind. A tool may raise it to say which."""
 
     def __init__(self, kind: CallError, message: str) -> None:
         super().__init__(message)
@@ -84,7 +84,7 @@ class EpisodeTools:
 
     @property
     def errors(self) -> dict[str, int]:
-        """How many calls came to an error, by kind."""
+        """How many calls ended in an error, by kind."""
         kinds = [str(each["error"]) for each in self.called if "error" in each]
         return {kind: kinds.count(kind) for kind in dict.fromkeys(kinds)}
 
@@ -132,12 +132,12 @@ async def _apart(tool: Tool, arguments: Mapping[str, Any], timeout: float) -> An
 
 
 async def _in_thread(function: Callable[..., Any], arguments: Mapping[str, Any]) -> Any:
-    """Call a function in a thread of its own: one that hangs keeps nobody else waiting, and ends with the process."""
+    """Call a function in a thread of its own: one that hangs delays no other, and ends with the process."""
     loop = asyncio.get_running_loop()
     promise: asyncio.Future[Any] = loop.create_future()
 
     def settle(value: Any, error: BaseException | None) -> None:
-        if promise.done():  # nobody waits any more
+        if promise.done():  # it is no longer awaited
             return
         if error is None:
             promise.set_result((value, None))

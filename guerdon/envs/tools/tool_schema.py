@@ -1,4 +1,4 @@
-"""Tools: Python functions with types, told to a model as JSON schemas, and arguments held against them.
+"""Tools: Python functions with types, described to a model by JSON schemas, and arguments checked against these.
 
 A tool's name is the function's, its description the first paragraph of the docstring, what it takes its type hints: str, int,
 float, bool, list, dict, Literal, Optional and defaults; `Annotated[str, "which city"]` describes an argument. Other hints are
@@ -39,6 +39,12 @@ MEND = "write str, int, float, bool, list[...], dict[str, ...], Literal[...] or 
 class Tool:
     """A tool: what it is called, what it is for, what it takes, and what runs. Made by `gd.tool`; called, it is its function.
 
+    Args:
+        name: name that models use.
+        description: what it is for.
+        parameters: JSON schema of its arguments.
+        function: what runs.
+
     >>> import guerdon as gd
     >>> @gd.tool
     ... def double(n: int) -> int:
@@ -60,7 +66,7 @@ class Tool:
 
     @property
     def schema(self) -> dict[str, Any]:
-        """As OpenAI's interface is told of it."""
+        """In the form of OpenAI's interface."""
         told = {"name": self.name, "description": self.description, "parameters": self.parameters}
         return {"type": "function", "function": told}
 
@@ -94,11 +100,18 @@ def tool(
     apart: bool = False,
     keeps_time: bool = False,
 ) -> Any:
-    """Make a function a tool that models may call: its name, docstring and type hints are what they are told.
+    """Make a function a tool that models may call: they are given its name, docstring and type hints.
 
     It may be `async`. One that could crash or never end is run `apart`, in a process of its own, which is ended when its time
-    is up; others run in a thread, which goes on in the background then. One that `keeps_time` is never stopped: it ends by
+    is up; others run in a thread, which continues in the background then. One that `keeps_time` is never stopped: it ends by
     itself. In a part with `open(seed, meta)`, methods are tools of an episode's own object (docs/tools.md).
+
+    Args:
+        function: the function.
+        name: its own by default.
+        description: the first paragraph of its docstring by default.
+        apart: run each call in a process of its own.
+        keeps_time: it ends by itself and is never stopped.
 
     >>> import guerdon as gd
     >>> @gd.tool
@@ -199,8 +212,8 @@ def _schema(hint: Any, where: str) -> dict[str, Any]:
 
 
 def fault_in(value: Any, schema: Mapping[str, Any], where: str = "") -> str:
-    """What is wrong with a JSON value, by a schema that `tool` makes; "" where nothing is. It says what JSON Schema says, in
-    words that a model can mend its call by."""
+    """What is wrong with a JSON value, by a schema that `tool` makes; "" where nothing is. The same errors as JSON Schema's,
+    in words that let a model correct its call."""
     if "anyOf" in schema:
         faults = [fault_in(value, each, where) for each in schema["anyOf"]]
         return "" if "" in faults else f"{where} must be {_words(schema)}, not {_shown(value)}"

@@ -28,6 +28,10 @@ class with_tools:
     """The problems of `source`, played where `tools` can be called (tools, or a `tool_turns` of your own). An answer is checked
     as the source checks it; who never answers, but calls until a limit, is wrong.
 
+    Args:
+        source: where problems come from.
+        tools: tools, or a `tool_turns`.
+
     >>> import guerdon as gd
     >>> task = gd.envs.with_tools(gd.tasks.chain(level=4), [gd.envs.calculator])
     >>> task.name, task.home.most, task.check(task.get("test", 0), task.get("test", 0).answer)
@@ -82,7 +86,7 @@ class with_tools:
         return [text]
 
     def _solved(self, tool: str, task: Task, text: str) -> list[Any]:
-        """The calls of a tool that a problem is solved by, where somebody knows how, and the answer."""
+        """The tool calls that solve a problem, where they are known, and the answer."""
         *steps, answer = text.splitlines() or [""]
         ways = {CALCULATOR: BY_CALCULATOR, PYTHON: BY_PROGRAM}.get(tool, {})
         if task.family not in ways or not isinstance(self.source, Family):
@@ -110,7 +114,7 @@ class with_tools:
         return self.source.check(self._bare(task), completion)  # type: ignore[no-any-return]
 
     def check_track(self, task: Task, track: Mapping[str, Any]) -> float | None:
-        """A call that a limit cut off is no answer, whatever numbers are in it."""
+        """A call that a limit cut off is not an answer, whatever numbers are in it."""
         if track["episode"].info.get("answered") is False:
             return 0.0
         return self.check(task, track["completion"])

@@ -1,8 +1,8 @@
-"""Episodes with tools: the role is told of them, calls them turn by turn, and ends with an answer that calls none.
+"""Episodes with tools: the role is given their descriptions, calls them turn by turn, and ends with an answer that calls none.
 
 `info` says what happened: `answered` (whether it ended with an answer), `calls`, `errors` by kind, `called` (every call in its
-order: turn, name, arguments, result as it was shown, the kind of error), `format` and `tools`, as they were told.
-Leaves out: what the answer is worth (the task's own check; `with_tools` holds that a call is no answer).
+order: turn, name, arguments, result as it was shown, the kind of error), `format` and `tools`, as they were given.
+Leaves out: what the answer is worth (the task's own check; `with_tools` holds that a call is not an answer).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from guerdon.envs.world_turns import InTurns, Observed, played_in_turns
 
 AUTO = "auto"
 GOLD = "gold"  # in a task's meta: the oracle's output, turn by turn; a call is its name and arguments
-SHOWS = "shows"  # in such a call: what it is known to come to, so that it need not be run to be written down
+SHOWS = "shows"  # in such a call: its known result, so that it need not be run to be written down
 
 
 @part
@@ -34,6 +34,14 @@ class tool_turns(InTurns):
     which gives each episode its own, and whose `gd.tool` methods are tools. A call takes `timeout` seconds at most, a result is
     shown up to `longest` characters, an episode takes `seconds` at most (0: no limit). `format` is how calls are written:
     "hermes", "llama" or "sprig"; "auto" is what the model was taught.
+
+    Args:
+        tools: the tools.
+        most: the most turns of an episode.
+        timeout: seconds of a call.
+        longest: characters shown of a result.
+        seconds: time limit of an episode; 0 for none.
+        format: how calls are written; "auto" takes the model's own.
 
     >>> import guerdon as gd
     >>> def add(a: int, b: int) -> int:
@@ -137,8 +145,8 @@ class ToolWorld:
         return now if isinstance(now, str) else self.way.write(ToolTurn("", (ToolCall(now["name"], now["arguments"]),)))
 
     def remembered(self) -> list[tuple[Any, str]] | None:
-        """The gold's turns, what is shown and what is said, without a call being run; None where it does not say what each call
-        comes to."""
+        """The gold's turns, what is shown and what is said, without a call being run; None where it does not give the result
+        of each call."""
         *calls, answer = self.ask.task.meta.get(GOLD) or [self.ask.task.answer]
         if not isinstance(answer, str) or any(isinstance(call, str) or SHOWS not in call for call in calls):
             return None

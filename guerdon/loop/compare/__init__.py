@@ -1,6 +1,6 @@
-"""Runs held against each other, from their folders alone: `gd.compare`, `guerdon compare`.
+"""Runs compared, from their folders alone: `gd.compare`, `guerdon compare`.
 
-`run_arms` reads runs and puts seeds of one recipe together, `differences` says how far apart two arms are and how sure that is,
-`settings` what was done differently, `prompts` what was said to one prompt; `comparison` has all of it, `as_text` and `as_page`
+`run_arms` reads runs and puts seeds of one recipe together, `differences` gives the difference of two arms and its certainty,
+`settings` the settings that differ, `prompts` the answers to one prompt; `comparison` has all of it, `as_text` and `as_page`
 show it.
 """

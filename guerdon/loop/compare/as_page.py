@@ -30,7 +30,7 @@ from guerdon.store.report.rollout_view import RolloutGroup, rollout_group
 if TYPE_CHECKING:
     from guerdon.loop.compare.comparison import RunComparison
 
-HUES = 6  # arms told apart by colour
+HUES = 6  # one colour for each arm
 
 
 @dataclass(frozen=True)

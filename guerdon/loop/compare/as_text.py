@@ -1,4 +1,4 @@
-"""A comparison as lines for a terminal: 80 columns unless told otherwise, curves as sparks of blocks."""
+"""A comparison as lines for a terminal: 80 columns by default, curves as sparks of blocks."""
 
 from __future__ import annotations
 

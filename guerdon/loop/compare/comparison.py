@@ -1,4 +1,4 @@
-"""`gd.compare`: runs held against each other, as one object that prints itself, is a dict, or a page."""
+"""`gd.compare`: runs compared, as one object that prints itself, is a dict, or a page."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ ONE_SEED = "one seed in an arm: the interval leaves out the spread between seeds
 
 @dataclass(frozen=True)
 class RunComparison:
-    """Runs held against each other. `arms` are the runs, seeds of one recipe together; `metric` is what exams measured of
-    them, `rates` what it came to before and after, `differences` each arm less the first; `settings` is what was done
+    """Compared runs. `arms` are the runs, seeds of one recipe together; `metric` is what exams measured,
+    `rates` its values before and after, `differences` each arm less the first; `settings` is what was done
     differently, `curves` are the means of each arm by name, `prompt` what was said to one prompt. `print` it, or ask for
     `to_dict()` or `html()`."""
 
@@ -116,8 +116,14 @@ def compare(
     differently, their curves, their cost, and what they said to one prompt.
 
     Differences are against the first. Runs evaluated on the same problems are compared problem by problem; runs of one recipe
-    that differ in the seed alone are one arm, and the interval is over seeds. `metric` is a number of the exams (accuracy,
-    unless told), `prompt` the id of a problem or a part of its text, `step` the step whose rollouts are shown.
+    that differ in the seed alone are one arm, and the interval is over seeds. `metric` is a number of the exams (default:
+    accuracy), `prompt` the id of a problem or a part of its text, `step` the step whose rollouts are shown.
+
+    Args:
+        runs: folders or runs; the first is the baseline.
+        metric: a number of the exams; accuracy by default.
+        prompt: id of a problem, or a part of its text, whose answers are shown.
+        step: step whose rollouts are shown.
 
     >>> import tempfile
     >>> import guerdon as gd

@@ -1,9 +1,10 @@
-"""How far apart two arms are in a number of their exams, and how sure that is.
+"""The difference of two arms in a number of their exams, and its certainty.
 
 With several seeds in both arms the interval is over seeds (t, as proofs have it): of the differences seed by seed where both
-have the same seeds, else Welch's. With one seed it is over problems: both runs sat the same ones, so the differences problem by
-problem are drawn anew many times (a paired bootstrap); where only rates are known, Newcombe's interval of two rates. Exams on
-one task that differ in their number of problems or tries are never paired; runs with exams on other tasks are not compared.
+have the same seeds, else Welch's. With one seed it is over problems: both runs were evaluated on the same ones, so the
+differences per problem are resampled (a paired bootstrap); where only rates are known, Newcombe's interval of two rates.
+Exams on one task that differ in their number of problems or tries are never paired; runs with exams on other tasks are not
+compared.
 """
 
 from __future__ import annotations
@@ -125,7 +126,7 @@ Pair = tuple[list[TriedProblem], list[TriedProblem]]
 
 
 def common_problems(arm: RunArm, base: RunArm, exam: str, at: int) -> dict[str, Pair] | None:
-    """Problem by problem what came of it in the runs of both arms; None where a run does not tell."""
+    """Problem by problem what came of it in the runs of both arms; None where a run does not report it."""
     ours, theirs = ([run.problems(at, exam) for run in each.runs] for each in (arm, base))
     if not all([*ours, *theirs]):
         return None
@@ -134,8 +135,8 @@ def common_problems(arm: RunArm, base: RunArm, exam: str, at: int) -> dict[str, 
 
 
 def _other_exams(a: RunRead, b: RunRead, exam: str, shared: int | None) -> str:
-    """Why two runs cannot be compared by an exam of which they `shared` few problems, if they tell which; empty where they can,
-    each by its own problems of one kind."""
+    """Why two runs cannot be compared by an exam of which they `shared` few problems, if both list their problems; empty
+    where they can, each by its own problems of one kind."""
     sources = a.exam(exam), b.exam(exam)
     if sources[0] != sources[1]:
         return f"different exams, {b.task} and {a.task}: not to be compared"

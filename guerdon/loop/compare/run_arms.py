@@ -77,7 +77,7 @@ class RunRead:
         return str(next(tasks, "?"))
 
     def result(self, at: int) -> dict[str, Any]:
-        """What exams found before the first step (0), or in the end (-1); empty where none was sat then."""
+        """What exams found before the first step (0), or in the end (-1); empty where there was none then."""
         if not self.evaluated:
             return {}
         is_before = self.evaluated[at].step < 0
@@ -196,14 +196,14 @@ def _read(source: str | Path | Run, notes: list[str]) -> RunRead | None:
     try:
         run = source if isinstance(source, Run) else Run(source)
         if run.config["kind"] == "study":
-            notes.append(f"{named} is a study and left out: name runs in {run.folder.shown(run.folder.inner)}")
+            notes.append(f"{named} is a study and is skipped: name runs in {run.folder.shown(run.folder.inner)}")
             return None
         if not run.folder.events.exists():
-            notes.append(f"{named} has not begun and is left out")
+            notes.append(f"{named} has not started and is skipped")
             return None
         events = latest(run.log().events)
     except Damaged as error:
-        notes.append(f"{named} is left out: {error}")
+        notes.append(f"{named} is skipped: {error}")
         return None
     notes += [f"{named} is damaged: {damage}" for damage in run.damage]
     status = run.status

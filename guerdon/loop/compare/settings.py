@@ -23,7 +23,7 @@ class Setting:
 
 
 def differing(arms: Sequence[RunArm]) -> list[Setting]:
-    """What is not the same in all arms, the most telling first."""
+    """The settings that differ between arms, the most important first."""
     rows = [[settings_of(run.config) for run in arm.runs] for arm in arms]
     groups = list(dict.fromkeys(group for arm in rows for row in arm for group in row))
     settings = []

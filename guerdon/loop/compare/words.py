@@ -56,7 +56,7 @@ def difference_words(metric: str, difference: Difference) -> str:
 
 
 def exam_words(metric: str, arms: list[RunArm]) -> str:
-    """What was sat, where all runs say the same."""
+    """What was evaluated, where it is the same for all runs."""
     exam = metric.rpartition("/")[0]
     if not sat_one_exam([run for arm in arms for run in arm.runs], -1, exam):
         return "exams that are not the same"
@@ -65,7 +65,7 @@ def exam_words(metric: str, arms: list[RunArm]) -> str:
 
 
 def seed_words(arm: RunArm, rate: ArmRate | None) -> str:
-    """How many seeds an arm has and how far they lie apart."""
+    """How many seeds an arm has and their spread."""
     if len(arm.runs) == 1:
         return f"seed {arm.first.seed}"
     spread = f", spread {100 * rate.spread:.1f}" if rate is not None and rate.spread is not None else ""
@@ -73,7 +73,7 @@ def seed_words(arm: RunArm, rate: ArmRate | None) -> str:
 
 
 def by_seed_words(arm: RunArm, metric: str) -> str:
-    """What every seed of an arm came to in the end; empty where there is only one."""
+    """The final result of every seed of an arm; empty where there is only one."""
     if len(arm.runs) == 1:
         return ""
     values = [value_at(run, metric, -1) for run in arm.runs]

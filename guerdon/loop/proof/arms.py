@@ -34,7 +34,7 @@ START_SEED = 0  # of what arms begin with: one model, as one that was downloaded
 
 @dataclass(frozen=True)
 class Arm:
-    """A recipe with its settings, and how long and how closely it is run: without a budget, as long as the recipe says. `what`
+    """A recipe with its settings, and how long and how closely it is run: without a budget, for the recipe's length. `what`
     is how people call it; `starts` are what it begins with, by the model that each prepares."""
 
     what: str
@@ -102,11 +102,11 @@ class Arm:
         return next((Path(file).parent for file in self._made[2]), None)
 
     def identity(self) -> dict[str, Any]:
-        """What an evidence file says of it: its words, and what it was."""
+        """Its entry in an evidence file: its name, and its settings."""
         return {"what": self.what, "hash": self.hash}
 
     def key(self, seed: int) -> str:
-        """The same for all runs that are the same experiment, whatever code runs it: that is what a record's code says."""
+        """The same for all runs that are the same experiment, whatever code runs it: the code is in the record."""
         if seed not in self._keys:  # a trial asks for each many times
             before = [[name, start.key(START_SEED)] for name, start in sorted(self.starts.items())]
             spends = None if self.budget is None else knobs(self.budget)
@@ -119,7 +119,7 @@ class Arm:
 
     @functools.cached_property
     def rate(self) -> float | None:
-        """The learning rate that it has where nobody tunes it; None where it has no knob for one."""
+        """Its learning rate without tuning; None where it has no knob for one."""
         default = find_recipe(self.request.recipe).knobs().get(RATE)
         rate = self.request.settings.get(RATE, default)
         return float(rate) if isinstance(rate, int | float | str) else None
@@ -161,8 +161,8 @@ def unspent(budget: Budget) -> Budget:
 
 
 def arms_of(recipe: str, claim: Claim, options: Options) -> dict[str, Arm]:
-    """The method and what it is held against; each with the starts that it has a model for. Where the method is GRPO's kin, its
-    paper's baseline is not plain GRPO and the claim is about accuracy, that stands beside them."""
+    """The method and what it is compared with; each with the starts that it has a model for. Where the method is GRPO's kin,
+    its paper's baseline is not plain GRPO and the claim is about accuracy, that stands beside them."""
     file, name = in_file(recipe)
     beside = entries_in(file) if file else {}
     method = f"{name or next(iter(beside))} {claim.method}".strip()
@@ -211,7 +211,7 @@ def arms_in_setting(recipe: str, claim: Claim, setting: NamedSetting, options: O
 
 
 def learns_by_grpo(arm: Arm) -> bool:
-    """Whether it is one run of a recipe that is made on GRPO and sits the same kind of exam, so that plain GRPO is its like."""
+    """Whether it is one run of a recipe based on GRPO with the same kind of exam, so that plain GRPO is comparable."""
     entry: RecipeEntry | None = find_recipe(arm.request.recipe)
     recipe = arm.build().recipe
     if not isinstance(recipe, Recipe) or (recipe.exams and recipe.exams[0].env is not None):
@@ -230,7 +230,7 @@ def points_of(claim: Claim) -> list[str]:
 
 
 def starts_of(claim: Claim) -> dict[str, str]:
-    """What is trained first, by the model that it prepares: the policy, unless it is said."""
+    """What is trained first, by the model that it prepares: the policy, by default."""
     return {POLICY: claim.start} if claim.start and isinstance(claim.start, str) else dict(claim.start or {})
 
 

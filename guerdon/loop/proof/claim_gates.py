@@ -1,4 +1,4 @@
-"""Gates: whether an experiment can show anything about the method. Each can fail, and the page says which did.
+"""Gates: whether an experiment can show anything about the method. Each can fail, and the page lists which did.
 
 - **problem**: what the method is for occurs in the baseline, by the setting's failure mode;
 - **chance**: the baseline's scores lie above chance;
@@ -36,7 +36,7 @@ def failed(gates: Sequence[Gate]) -> list[Gate]:
 
 
 def problem(name: str, values: Sequence[float], low: float, high: float) -> Gate:
-    """Whether the mean of a failure mode over the baseline's runs lies where the setting says."""
+    """Whether the mean of a failure mode over the baseline's runs lies in the setting's range."""
     mean = fmean(values)
     return _gate("problem", low <= mean <= high, f"{name} is {mean:.3g} in the baseline", f"{low:g} to {high:g}")
 
@@ -83,7 +83,7 @@ def rates_inside(rates: Mapping[str, Mapping[float, float]], better: str = "high
 
 
 def differing(arms: Mapping[str, Mapping[Any, tuple[Any, ...]]]) -> Gate:
-    """Whether no two arms have equal outcomes in every seed that both have: what each came to, by seed. Arms that are one
+    """Whether no two arms have equal outcomes in every seed that both have: results by seed. Arms that are one
     experiment by intent (an ablation that is the baseline) have equal first values, the keys of their runs, and do not count.
 
     >>> differing({"method": {0: ("a", 0.5), 1: ("b", 0.6)}, "baseline": {0: ("c", 0.5), 1: ("d", 0.6)}})["open"]
@@ -145,7 +145,7 @@ def _mean(records: Sequence[Record], unit: str) -> float | None:
 
 
 def _outcome(record: Record, claim: Claim, by_score: bool) -> tuple[Any, ...]:
-    """By score, of which the word is made; else by all that a run came to."""
+    """By the score that decides the claim; else by all results of a run."""
     if by_score:
         return (score_of(record, claim),)
     return record["weights"], record.get("result"), [point["result"] for point in record["points"]]
@@ -188,7 +188,7 @@ def solutions_fit(claim: Claim, arm: Arm) -> Gate | None:
 
 
 def has_solutions(source: Any) -> bool:
-    """Whether every problem comes with a worked one: a mixture of what has none says that it has."""
+    """Whether every problem comes with a worked one: a mixture of sources without any still reports that it has."""
     return all(hasattr(each, "solution") for each in (source, *kinds_of(source).values()))
 
 

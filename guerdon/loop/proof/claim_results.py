@@ -1,4 +1,5 @@
-"""What an experiment comes to, as evidence has it: estimates, gates, rates, costs and, of a registered claim, its word."""
+"""The results of an experiment, as stored in evidence: estimates, gates, rates, costs and, for a registered claim, its
+verdict."""
 
 from __future__ import annotations
 
@@ -31,7 +32,7 @@ EQUAL_BY = ("read", "updates")  # besides the budget's own unit
 
 
 def judged(trial: Trial, known: Known) -> dict[str, Any]:
-    """Everything that evidence says of a claim, or of a recipe in a setting."""
+    """The whole evidence of a claim, or of a recipe in a setting."""
     claim, arms = trial.claim, trial.tuned(known)
     first, fresh = trial.complete(known)
     runs = {name: trial.records(known, name, first if name == PLAIN else [*first, *fresh]) for name in arms}
@@ -108,7 +109,7 @@ def _arm(trial: Trial, arm: Arm, records: Sequence[Record]) -> dict[str, Any]:
 
 
 def _rates(trial: Trial, known: Known) -> dict[str, Any]:
-    """What each learning rate came to on the tuning seeds, and which was taken."""
+    """The result of each learning rate on the tuning seeds, and which was chosen."""
     better = "higher" if trial.claim.keeps else trial.claim.better
     return {
         name: {
@@ -163,7 +164,7 @@ def _equally(trial: Trial, runs: Mapping[str, Sequence[Record]]) -> dict[str, An
 
 
 def _again(trial: Trial, known: Known, arms: Mapping[str, Arm]) -> dict[str, Any] | None:
-    """Whether a run that was made again from nothing came to the same weights."""
+    """Whether a run that was repeated from nothing gave the same weights."""
     once = WantedRun(next(iter(arms.values())), 0)
     twice = WantedRun(once.arm, 0, AGAIN)
     machine = known.together([once.key, twice.key])

@@ -37,7 +37,7 @@ def detach(words: Sequence[str], runs: Path) -> Path:
 
 
 class ProofProgress:
-    """What this process has done of its proofs, told to whoever asks."""
+    """The progress of this process's proofs, reported on request."""
 
     def __init__(self, runs: Path, words: Sequence[str]) -> None:
         self.path = runs / FOLDER / f"{time.strftime('%Y%m%d-%H%M%S', time.gmtime())}-{os.getpid()}.json"
@@ -59,8 +59,8 @@ class ProofProgress:
 
 
 def status(runs: Path) -> list[dict[str, Any]]:
-    """Every process that proved among some runs, the oldest first: its command, how many runs of how many are done, whether it
-    runs, ended or stopped, and a line that says so."""
+    """Every process that proved among some runs, the oldest first: its command, how many runs of how many are done, whether
+    it runs, ended or stopped, and a line with that."""
     return [_told(path) for path in sorted((runs / FOLDER).glob("*.json"))]
 
 

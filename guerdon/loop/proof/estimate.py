@@ -18,7 +18,7 @@ ROUNDING = 1e-9  # of the smallest effect that counts: differences that spread b
 
 @dataclass(frozen=True)
 class Estimate:
-    """The differences, the `first` ones and then those of fresh seeds, and what they come to together.
+    """The differences, the `first` ones and then those of fresh seeds, and their combined estimate.
 
     `low` and `high` are the 95 % t-interval of the mean over all pairs; `detectable` is the effect that a t-test of as many
     pairs at 5 % finds with 80 % power; `effect` is the smallest effect that counts, stated before the runs.

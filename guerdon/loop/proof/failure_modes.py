@@ -1,7 +1,7 @@
 """Failure modes: whether the problem that a method is for occurs, measured on the batches that a baseline trains on.
 
 Each measure takes a batch with the truth of every try in `correct` and what was learned from in `reward` (without one the
-truth), and returns one number, or None where the batch does not say. `failure_mode` is the stage that measures in a run.
+truth), and returns one number, or None where the batch does not have it. `failure_mode` is the stage that measures in a run.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ class failure_mode:
 
 
 def _column(batch: Batch, name: str) -> Tensor:
-    """[K] a column; of a batch without rewards the truth stands for them."""
+    """[K] a column; the truth for a batch without rewards."""
     return batch.cols[name if name in batch.cols else TRUTH].value.double()
 
 

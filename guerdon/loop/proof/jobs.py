@@ -2,7 +2,7 @@
 
 A small model leaves a GPU idle most of the time while Python gets the next step ready;
 several processes fill each other's gaps.
-Every run has a folder named by what it computes, so that what is finished is read and what was interrupted goes on.
+Every run has a folder named by what it computes, so that a finished run is read and an interrupted one resumed.
 Leaves out: several machines.
 """
 
@@ -70,7 +70,7 @@ class RunJob:
     keeps: bool = False  # its models, for others to begin with
     after: tuple[Path, ...] = ()  # folders of the runs that it begins with
     alone: bool = False  # a study makes all of its runs itself, whatever others of its seed have made
-    chances: int = CHANCES  # times that it is begun, where it finds no room
+    chances: int = CHANCES  # starts, where it finds no memory
 
     @property
     def name(self) -> str:
@@ -90,7 +90,7 @@ class RunJob:
 
     @functools.cached_property
     def starts(self) -> Path | None:
-        """Where the exams before the first step are kept: runs of one code and seed sit those once that are the same."""
+        """Where the exams before the first step are kept: runs of one code and seed evaluate equal ones once."""
         return None if self.alone else self.folder.parent / ".starts" / fingerprint(self._kin)
 
     @property
@@ -100,14 +100,14 @@ class RunJob:
 
 def is_done(folder: Path, code: str = "") -> bool:
     """Whether a run is complete, and all of it as it was written: one that is damaged is made again, not read. One that was
-    made with other `code` is no run of this program's."""
+    made with another `code` is not a run of this program."""
     run = RunFolder(folder)
     is_whole = run.exists() and run.events.exists() and not damage_of(run) and Run(run).status == "complete"
     return is_whole and (not code or run.read_config().get("code") == code)
 
 
 def run_job(job: RunJob) -> str:
-    """Run to the end, or go on with what an earlier process left, unless that is damaged; why it could not, in a line."""
+    """Run to the end, or resume what an earlier process left, unless that is damaged; the reason of a failure, in a line."""
     try:
         return _run(job)
     except UserError as error:
@@ -124,7 +124,7 @@ def _run_held(job: RunJob, folder: RunFolder) -> str:
     here, arm = absolute(""), job.arm.begun(job.folder.parent)
     notes = drop_damaged(folder)
     if folder.exists() and folder.read_config().get("code") != job.arm.code:
-        folder.clear()  # begun with other code: what it has done may be another run's
+        folder.clear()  # started with other code: its contents may be another run's
     with WhatRan(job.arm.beside, folder.path) as ran:
         also(unit for start in job.after for unit in ran_in(start))
         built, options = arm.build(), arm.options
@@ -140,7 +140,7 @@ def _run_held(job: RunJob, folder: RunFolder) -> str:
             run_recipe(recipe, folder, options, job.seed, steps, [ran.paced], notes, job.starts)
     if not is_done(job.folder):
         return INTERRUPTED
-    shutil.rmtree(folder.checkpoints, ignore_errors=True)  # the events say all that a proof is made of
+    shutil.rmtree(folder.checkpoints, ignore_errors=True)  # the events contain all that a proof needs
     if not job.keeps:
         shutil.rmtree(folder.models, ignore_errors=True)
     return ""
@@ -153,11 +153,11 @@ def at_a_time() -> int:
 
 
 def run_all(jobs: Iterable[RunJob], workers: int, done: Callable[[RunJob], Iterable[RunJob]]) -> None:
-    """Run what is not yet done, `workers` at a time, those that others begin with first; `done` is told of each as it ends,
-    and says what to run besides, after all that waits.
+    """Run what is not yet done, `workers` at a time, those that others begin with first; `done` is called with each as it
+    ends, and returns what else to run, after all that waits.
 
-    One that fails does not stop the others, but those that begin with it: it is told at once, and all that failed are told
-    together at the end.
+    One that fails stops only those that begin with it: it is reported at once, and all failures together at the
+    end.
     """
     queue = [dataclasses.replace(job, at_a_time=workers) for job in jobs]
     first = {folder for job in queue for folder in job.after}
@@ -171,7 +171,7 @@ def run_all(jobs: Iterable[RunJob], workers: int, done: Callable[[RunJob], Itera
                 raise CtrlC
             if why:
                 if str(why) not in map(str, failed.values()):
-                    _notice(f"{job.name} failed, and the others go on: {why}")
+                    _notice(f"{job.name} failed, and the others continue: {why}")
                 failed[job.name] = why
                 queue[:] = [other for other in queue if job.folder not in other.after]
             else:
@@ -204,7 +204,7 @@ def _each(queue: list[RunJob], workers: int) -> Iterator[tuple[RunJob, str | Bas
                 if not under_way:
                     queue += full
                     full.clear()
-                with _no_signals():  # for who is started: it is told by `stop`, whatever it is doing then
+                with _no_signals():  # for the started process: `stop` tells it to end, whatever it is doing
                     ready = _ready(queue, under_way.values(), full, most)
                     under_way |= {pool.submit(_work, job): job for job in ready}
                 for future, outcome in _ended(under_way):
@@ -213,14 +213,12 @@ def _each(queue: list[RunJob], workers: int) -> Iterator[tuple[RunJob, str | Bas
                         most = max(1, min(most, workers) - 1)
                         full.append(dataclasses.replace(job, chances=job.chances - 1))
                         when = "when another run has ended" if job.chances > 2 else "alone, after the others"
-                        _notice(
-                            f"{job.name} found the GPU's memory full: it is begun again {when}; now {most} at a time"
-                        )
+                        _notice(f"{job.name} found the GPU's memory full: it is restarted {when}; now {most} at a time")
                         continue
                     queue += full
                     full.clear()
                     yield job, str(outcome) if isinstance(outcome, UserError) else outcome
-        finally:  # however we leave: each run ends its step and saves, and what waits is not begun
+        finally:  # however we leave: each run ends its step and saves, and waiting runs are not started
             stop.set()
             try:
                 pool.shutdown(wait=True, cancel_futures=True)
@@ -231,8 +229,8 @@ def _each(queue: list[RunJob], workers: int) -> Iterator[tuple[RunJob, str | Bas
 
 
 def _ended(under_way: Collection[Future[str]]) -> list[tuple[Future[str], str | BaseException]]:
-    """Those that have ended, once one has, with what each came to. Signals are heard between short waits: one that raised
-    within a wait could leave a lock of the library's broken."""
+    """Those that have ended, once one has, with their results. Signals are handled between short waits: an exception
+    raised within a wait could leave a lock of the library's broken."""
     ended = set[Future[str]]()
     with _heard_later() as signals:
         while not ended and not signals:
@@ -272,7 +270,7 @@ def _apart(jobs: Iterable[RunJob], under_way: Iterable[RunJob]) -> list[RunJob]:
 
 def _begin(stop: Event, workers: int) -> None:
     """A worker has no ears for signals: it is asked to end its step and save by `stop` alone. It ends with the process that
-    started it, however that ended: an orphan would hold a GPU for nobody."""
+    started it, however that ended: an orphan would occupy a GPU."""
     global _stop
     _stop = stop
     Interrupt.instead = stop.is_set
@@ -285,14 +283,14 @@ def _begin(stop: Event, workers: int) -> None:
 
 
 def share_machine(workers: int) -> None:
-    """Said before the first use of the GPU, by one of several processes that use it."""
+    """Called before the first use of the GPU, by one of several processes that use it."""
     wait_asleep()
     share_gpu(workers)
 
 
 def wait_asleep() -> None:
-    """Wait for the GPU asleep, not in a loop that asks: there are more runs than cores. Said before the first kernel; where the
-    library of CUDA cannot be reached, waiting costs a core."""
+    """Wait for the GPU asleep, not in a loop that asks: there are more runs than cores. Called before the first kernel; where
+    the library of CUDA cannot be reached, waiting costs a core."""
     if torch.version.cuda is None:
         return
     with contextlib.suppress(OSError, AttributeError):
@@ -301,7 +299,7 @@ def wait_asleep() -> None:
 
 
 def _follow() -> None:
-    """Elsewhere, and where the parent was gone before the kernel was told: a pipe that the parent holds open."""
+    """Elsewhere, and where the parent ended before the kernel call: a pipe that the parent holds open."""
     parent = multiprocessing.parent_process()
     assert parent is not None
     parent.join()
@@ -318,7 +316,7 @@ def _workers() -> list[BaseProcess]:
 
 @contextmanager
 def _no_signals() -> Iterator[None]:
-    """What is started inside does not hear them; this process hears them afterwards."""
+    """Processes started inside do not receive them; this process handles them afterwards."""
     before = signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
     try:
         yield
@@ -341,7 +339,7 @@ def _asked_to_stop() -> Iterator[None]:
 
 @contextmanager
 def _heard_later() -> Iterator[list[int]]:
-    """Signals inside are noted; the first of them is heard on leaving."""
+    """Signals inside are recorded; the first of them is handled on leaving."""
     noted = list[int]()
     with _hearing(lambda number, frame: noted.append(number)):
         yield noted
@@ -351,7 +349,7 @@ def _heard_later() -> Iterator[list[int]]:
 
 @contextmanager
 def _hearing(handler: Callable[[int, FrameType | None], None]) -> Iterator[None]:
-    """Signals inside go to a handler, where this thread hears them; one that is ignored (nohup) stays so."""
+    """Signals inside go to a handler, where this thread receives signals; one that is ignored (nohup) stays so."""
     in_main = threading.current_thread() is threading.main_thread()
     heard = [number for number in SIGNALS if in_main and signal.getsignal(number) is not signal.SIG_IGN]
     before = {number: signal.signal(number, handler) for number in heard}
@@ -364,7 +362,7 @@ def _hearing(handler: Callable[[int, FrameType | None], None]) -> Iterator[None]
 
 def _work(job: RunJob) -> str:
     """Run, unless the user asked to stop: a worker has its next job before it has ended the one before. Why it could not, in a
-    line, or an exception of the program's own; that the GPU is full is one too, for then it is begun again."""
+    line, or an exception of the program's own; a full GPU is one too, for then the run is restarted."""
     try:
         return INTERRUPTED if _stop is not None and _stop.is_set() else _run(job)
     except GpuFull:

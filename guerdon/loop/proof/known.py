@@ -1,7 +1,7 @@
-"""What runs are known to have come to: those of evidence files, and those of this folder of runs.
+"""Known results of runs: those of evidence files, and those of this folder of runs.
 
-A run is known by its key, which says what was computed, and by its machine, while the code that it executed is as it was. So a
-lost run folder costs nothing, and evidence that was made elsewhere is gone on with rather than made again.
+A run is identified by its key, the hash of what was computed, and by its machine, while the code that it executed is as it
+was. So a lost run folder costs nothing, and evidence that was made elsewhere is extended rather than made again.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class Known:
 
     def add(self, record: Record, ran: Iterable[str] = (), of: str = "") -> None:
         """A record, and the units that made it. Runs `of` one arm are of all that any of them executed by then: which of them
-        met a rare branch is no difference between them."""
+        met a rare branch does not distinguish them."""
         executed = self._ran[of] = self._ran.get(of, frozenset()) | frozenset(ran)
         if executed not in self._ids:
             code = code_of(executed)
@@ -78,7 +78,7 @@ class Known:
             file.write(json.dumps(sealed(dict(line))) + "\n")
 
     def get(self, key: str, machine: str = "") -> Record | None:
-        """The record of a run on a machine; on this one, unless told."""
+        """The record of a run on a machine; this one by default."""
         return self.by_machine.get(machine or self.machine, {}).get(key)
 
     def anywhere(self, key: str) -> Record | None:
@@ -100,7 +100,7 @@ class Known:
 
 
 def as_sets(sets: Mapping[str, Iterable[str]]) -> dict[str, Any]:
-    """Sets of units by their names, as JSON: every unit once, and for each set those that it lacks."""
+    """Sets of units by their names, as JSON: every unit once, and for each set those that are missing."""
     whole = code_of({unit for units in sets.values() for unit in units})
     return {
         **whole.to_json(),
@@ -109,7 +109,7 @@ def as_sets(sets: Mapping[str, Iterable[str]]) -> dict[str, Any]:
 
 
 def by_form(record: Record) -> Record:
-    """A record with how often each form was asked, where earlier runs told forms apart that are one."""
+    """A record with how often each form was asked, where earlier runs counted one form as several."""
     count = Counter[str]()
     for form, n in (record.get("asked") or {}).items():
         count[same_form(form)] += n

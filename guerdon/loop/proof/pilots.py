@@ -1,7 +1,7 @@
 """Pilots of settings: the baselines alone, before any method, to see whether the problem of a setting occurs in it.
 
 GRPO on the setting's judge and GRPO on the truth are tuned, each over five rates or more, and run with eight seeds at the best.
-What they come to is written to `settings.json` beside the evidence: start, gain, failure mode, rates, and the gates.
+Their results are written to `settings.json` beside the evidence: start, gain, failure mode, rates, and the gates.
 Leaves out: methods. A setting whose pilot does not pass is changed and piloted again, under another name or hash.
 """
 
@@ -42,7 +42,7 @@ class PilotTrial(Trial):
 
 
 def pilot(names: Sequence[str], how: How, progress: Progress) -> dict[str, dict[str, Any]]:
-    """Run the pilots of settings and write what they come to."""
+    """Run the pilots of settings and write their results."""
     how = how.from_here()
     trials = {name: _trial(setting_named(name), how) for name in names}
     known = how.known
@@ -53,7 +53,7 @@ def pilot(names: Sequence[str], how: How, progress: Progress) -> dict[str, dict[
 
 
 def piloted(folder: Path = SHIPPED) -> dict[str, dict[str, Any]]:
-    """What the pilots in a folder came to, by setting."""
+    """The results of the pilots in a folder, by setting."""
     path = folder / PILOTS
     return dict(json.loads(path.read_text())) if path.is_file() else {}
 

@@ -57,7 +57,7 @@ class How:
     student: str = ""  # a model that takes the place of the shipped one
     setting: str = ""  # of the suite, to screen recipes in
     changes: Mapping[str, Any] = dataclasses.field(default_factory=dict)
-    flags: tuple[str, ...] = ()  # as typed, for whoever wants to do it again
+    flags: tuple[str, ...] = ()  # as typed, for repeating it
     tells: bool = False  # what is known, and runs nothing
 
     def command(self, *what: str) -> str:
@@ -81,7 +81,7 @@ class How:
         return evidence.has(self.folder, self.file_of(find_recipe(recipe)))
 
     def options(self, claim: Claim) -> Options:
-        """With exams as large as the claim says."""
+        """With exams of the claim's size."""
         if self.quick:
             return QUICK_OPTIONS
         return dataclasses.replace(OPTIONS, eval_tasks=BETWEEN * claim.exam // EXAM, eval_whole=claim.exam)
@@ -92,18 +92,18 @@ class How:
 
     @property
     def folder(self) -> Path:
-        """Where evidence goes; a quick look is kept apart from it."""
+        """Where evidence goes; a quick look is kept separately."""
         return self.out / "quick" if self.quick else self.out
 
     @property
     def known(self) -> Known:
-        """What the runs in these folders came to. The package's own evidence counts as well: its keys name their code."""
+        """The results of the runs in these folders. The package's own evidence counts as well: its keys name their code."""
         return Known.read(self.runs, evidence.SHIPPED, self.folder)
 
 
 def prove(names: Sequence[str], how: How, progress: Progress) -> list[dict[str, Any]]:
-    """Evidence for each recipe, written to its folder. `progress` hears how many runs of how many are done, and which one was
-    last."""
+    """Evidence for each recipe, written to its folder. `progress` is called with how many runs of how many are done, and which
+    one was last."""
     how = how.from_here()
     entries = {name: find_recipe(name) for name in names}
     trials = {name: trials_of(name, entry, how) for name, entry in entries.items()}
@@ -186,7 +186,7 @@ def _quick_steps(start: Arm) -> int:
 
 
 def run_trials(trials: Sequence[Wanting], known: Known, how: How, progress: Progress) -> None:
-    """Run what trials want until they want nothing more. What one run tells may make others wanted."""
+    """Run what trials want until they want nothing more. The result of one run may require others."""
     wanted = {i: {run.key: run for run in trial.wanted(known)} for i, trial in enumerate(trials)}
 
     def more(key: str) -> list[WantedRun]:
@@ -206,7 +206,7 @@ def run_trials(trials: Sequence[Wanting], known: Known, how: How, progress: Prog
 def run_wanted(
     runs: Sequence[WantedRun], more: Callable[[str], list[WantedRun]], known: Known, how: How, progress: Progress
 ) -> None:
-    """Run them and whatever comes to be wanted on the way; each is known as soon as it is done."""
+    """Run them and those that their results require; each is recorded as soon as it is done."""
     asked, number = set[str](), 0
 
     def jobs_of(some: Iterable[WantedRun]) -> list[RunJob]:
@@ -242,7 +242,7 @@ def _jobs(run: WantedRun, how: How) -> list[RunJob]:
     return [*(job for job in before if not is_done(job.folder, job.arm.code)), mine]
 
 
-# --- telling ------------------------------------------------------------------------------------------------------
+# --- reporting ----------------------------------------------------------------------------------------------------
 
 
 def _evidence(name: str, entry: RecipeEntry, trials: Sequence[Trial], known: Known, how: How) -> dict[str, Any]:
@@ -268,7 +268,7 @@ def _evidence(name: str, entry: RecipeEntry, trials: Sequence[Trial], known: Kno
 
 
 def _history(how: How, name: str, claims: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """What evidence says of changes of its code after its runs, while these are among its own."""
+    """The note in evidence about changes of its code after its runs, while these are among its own."""
     folders = [f for f in (how.folder, evidence.SHIPPED) if evidence.has(f, name)]
     is_there = bool(folders) and not missing_records(
         folders[0], name

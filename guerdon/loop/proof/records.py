@@ -1,4 +1,4 @@
-"""What a finished run says, for any claim: its evaluations with what had been spent by then, and its cost.
+"""The record of a finished run, for any claim: its evaluations with what had been spent by then, and its cost.
 
 A record is plain JSON, and all that a proof keeps of a run: scores, curves and costs are read off it.
 """
@@ -31,10 +31,10 @@ Record = Mapping[str, Any]
 
 
 def record_of(folder: Path) -> dict[str, Any]:
-    """A finished run as a record. One that is damaged has no say."""
+    """A finished run as a record. A damaged one does not count."""
     run = Run(folder)
     if run.damage:
-        raise Damaged(f"{folder} is damaged ({'; '.join(run.damage)}): run the same command again, which makes it anew")
+        raise Damaged(f"{folder} is damaged ({'; '.join(run.damage)}): run the same command again, which repeats it")
     record: dict[str, Any] = {
         "weights": run.weights,
         "spent": {unit: round(cost, 3) for unit, cost in run.spent.items() if cost},
@@ -84,7 +84,7 @@ def _short(value: Any) -> Any:
 
 
 def is_about_accuracy(claim: Claim) -> bool:
-    """Whether plain GRPO, which learns nothing else, can say what there is to gain."""
+    """Whether plain GRPO, which learns nothing else, shows what there is to gain."""
     return claim.metric.removeprefix(MEAN) == ACCURACY
 
 
@@ -112,7 +112,7 @@ def start_of(record: Record, metric: str, levels: tuple[int, ...] = ()) -> float
 
 
 def ends_of(record: Record) -> list[Mapping[str, Any]]:
-    """The last two whole exams; the last one, where exams are not told apart."""
+    """The last two whole exams; the last one, where exams are not distinguished."""
     if not record["points"]:
         return []
     last = record["points"][-1]
@@ -121,7 +121,7 @@ def ends_of(record: Record) -> list[Mapping[str, Any]]:
 
 
 def without_outcomes(record: Record, but: int = 0) -> dict[str, Any]:
-    """A record that does not tell problem by problem what exams found, but for the last ones: nothing else is read off them."""
+    """A record without exam results per problem, except for the last exams: the others are not used."""
     kept = len(record["points"]) - but
     brief = [
         {**point, "result": {k: v for k, v in point["result"].items() if k != "outcomes"}} for point in record["points"]
@@ -130,8 +130,8 @@ def without_outcomes(record: Record, but: int = 0) -> dict[str, Any]:
 
 
 def with_points_read(record: Record) -> Record:
-    """A record with the evaluations that something is read off: of a study that tells its own curve the first, for where it
-    began, and the last two.
+    """A record with the evaluations that are used: for a study with a curve of its own the first, for its start, and the
+    last two.
 
     >>> study = {"result": {"curve": []}, "points": [{"step": step} for step in range(9)]}
     >>> [point["step"] for point in with_points_read(study)["points"]]
@@ -144,7 +144,7 @@ def with_points_read(record: Record) -> Record:
 
 def exam_error(record: Record, claim: Claim, metric: str = "") -> float | None:
     """The standard error of a score by its exams alone: other problems and other tries would have given other numbers; None
-    where exams do not tell."""
+    where exams do not report it."""
     metric, errors = metric or claim.metric, []
     for point in ends_of(record) if record["points"] and metric not in record.get("result", {}) else ():
         result = point["result"]
@@ -158,8 +158,8 @@ def exam_error(record: Record, claim: Claim, metric: str = "") -> float | None:
 
 
 def pair_error(ours: Record, theirs: Record, claim: Claim) -> float | None:
-    """The same of the difference of two runs. Both sit the same problems, so what counts is how the differences problem by
-    problem vary; where only scores are told, what both errors come to if they had nothing in common, which is more."""
+    """The same of the difference of two runs. Both are evaluated on the same problems, so the error is that of the differences
+    per problem; where only scores are known, the larger one of two independent errors."""
     if claim.metric == ACCURACY and not claim.levels:
         pairs = [_solved(a, b) for a, b in zip(ends_of(ours), ends_of(theirs), strict=False)]
         if pairs and all(pair is not None for pair in pairs):
@@ -169,7 +169,7 @@ def pair_error(ours: Record, theirs: Record, claim: Claim) -> float | None:
 
 
 def _solved(a: Mapping[str, Any], b: Mapping[str, Any]) -> list[int] | None:
-    """Problem by problem, what one run solved less what the other did; None where that is not told of the same problems."""
+    """Problem by problem, what one run solved less what the other did; None where the two do not have the same problems."""
     texts = [point["result"].get("outcomes", "") for point in (a, b)]
     if "" in texts or texts[0].partition(":")[0] != texts[1].partition(":")[0]:
         return None
@@ -196,7 +196,7 @@ def _by_size(values: Sequence[float], sizes: Sequence[int]) -> dict[str, list[fl
 def value_of(result: Mapping[str, Any], metric: str, levels: tuple[int, ...]) -> float:
     """A metric of an evaluation; of certain levels, where only those count."""
     if not levels:
-        if isinstance(value := result.get(metric), int | float):  # most are told by their plain name
+        if isinstance(value := result.get(metric), int | float):  # most are recognised by their plain name
             return float(value)
         there = numbers_of(result)
         if metric not in there:
@@ -205,7 +205,7 @@ def value_of(result: Mapping[str, Any], metric: str, levels: tuple[int, ...]) ->
     kinds = _levels(result.get(f"{metric.removesuffix(ACCURACY)}kinds", {}), levels)
     if not metric.endswith(ACCURACY) or not kinds:
         raise UserError(
-            f"levels {levels} of {metric!r}: only pass@1 is told by level, of a task with several (NAME:1-6)"
+            f"levels {levels} of {metric!r}: only pass@1 is recorded by level, for a task with several (NAME:1-6)"
         )
     return fmean(kinds)
 
@@ -229,7 +229,7 @@ def numbers_of(result: Mapping[str, Any], at: str = "") -> dict[str, float]:
 
 
 def curve_of(record: Record, claim: Claim, unit: str = "", metric: str = "") -> list[dict[str, float]]:
-    """What every evaluation found over what had been spent of a unit; empty where a study tells of none."""
+    """What every evaluation found over what had been spent of a unit; empty where a study reports none."""
     metric, unit = (metric or claim.metric).removeprefix(MEAN), unit or claim.unit
     if "curve" in record.get("result", {}):
         return [dict(point) for point in record["result"]["curve"] if "spent" in point] if unit == claim.unit else []

@@ -1,7 +1,7 @@
-"""Rehearsals: an arm is run for two steps, to see which functions it executes and what it comes to.
+"""Rehearsals: an arm is run for two steps, to see which functions it executes and with what result.
 
 Evidence is of the functions that its runs executed. When these have changed, a rehearsal of the code before and of the code of
-today, on one machine, tells whether results have: the same weights and numbers by other functions are *refactored*, and the
+today, on one machine, shows whether results have: the same weights and numbers by other functions are *refactored*, and the
 evidence is then of today's functions. A changed function that the rehearsal before did not execute (a GPU kernel, on a machine
 without one) stays a change.
 Leaves out: branches that two steps do not reach. A sample of runs made again in full is stronger (`proof/remaking.py`).
@@ -60,7 +60,7 @@ class ArmPlace:
 
 
 def rehearse(arm: Arm, folder: Path) -> dict[str, Any]:
-    """Run an arm for two steps, after what it begins with; the units that it executed and what it came to."""
+    """Run an arm for two steps, after what it begins with; the units that it executed and its result."""
     units = set[str]()
     for start in arm.starts.values():
         units |= run_briefly(start, folder / start.folder(START_SEED))
@@ -132,9 +132,9 @@ class Refactoring:
 
 
 def refactored(names: Sequence[str], before: Path, how: How, heard: Callable[[str], None]) -> list[Refactoring]:
-    """Rehearse proofs whose code has changed with the code `before` and with that of today; those of which every arm comes to
-    the same are of today's code from then on. `before` is a checkout of the package, or a folder with recipes of one's own as
-    they were."""
+    """Rehearse proofs whose code has changed with the code `before` and with that of today; those of which every arm gives
+    the same result are of today's code from then on. `before` is a checkout of the package, or a folder with recipes of one's
+    own as they were."""
     how, then_from = how.from_here(), _Place.of(before)
     proofs = {name: evidence.read(how.folder, how.file_of(find_recipe(name))) for name in names}
     aged = {name: proof for name, proof in proofs.items() if evidence.stale_units(proof)}
@@ -174,7 +174,7 @@ class _Place:
 
 
 def _rehearsals(names: Sequence[str], place: _Place, how: How, heard: Callable[[str], None]) -> dict[ArmPlace, Outcome]:
-    """What the arms of some recipes come to with the code of a place."""
+    """The results of the arms of some recipes with the code of a place."""
     if not names:
         return {}
     command = [sys.executable, "-m", __name__, str(how.jobs), *names]

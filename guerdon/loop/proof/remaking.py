@@ -1,8 +1,8 @@
-"""`prove --sample`: recorded runs made again from nothing, to see whether they come to what their records say.
+"""`prove --sample`: recorded runs repeated from nothing, to see whether they reproduce their records.
 
-Of every arm of every claim one, of the method two, those that this kind of machine made; nothing is shared between them. What
-is made again is no evidence of its own: no score is read off it.
-Leaves out: records of another kind of machine, where the same runs come to other weights.
+Of every arm of every claim one, of the method two, those that this kind of machine made; nothing is shared between them. A
+repeated run is not evidence of its own: its scores are not used.
+Leaves out: records of another kind of machine, where the same runs give other weights.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ TOLD = (
     "asked",
     "points",
 )  # of a record, in the order in which a difference is looked for
-SAME = "same"  # marks their keys, in the ledger too: nobody takes them for evidence
+SAME = "same"  # marks their keys, in the ledger too: they are not taken for evidence
 CLOCK = "seconds"  # the only number that may be another one
 NOTHING = "nothing"
 
@@ -69,8 +69,8 @@ def _arms(trial: Trial, claim: Mapping[str, Any]) -> dict[str, Arm]:
 
 
 def remake(names: Sequence[str], how: How, progress: Progress, of_each: int = 0) -> list[tuple[Remade, str]]:
-    """Make a sample of recorded runs again; each with the first number that it does not come to, empty where all are equal.
-    `progress` hears of runs as that of `prove` does."""
+    """Make a sample of recorded runs again; each with the first number that it does not reproduce, empty where all are equal.
+    `progress` is called as that of `prove` is."""
     how = how.from_here()
     chosen = [one for name in names for one in sample(name, how, of_each)]
     known = Known.read(how.runs)
@@ -88,8 +88,8 @@ def remake(names: Sequence[str], how: How, progress: Progress, of_each: int = 0)
 
 
 def differing(then: Record, now: Record) -> str:
-    """The first number of a record that a run made again does not come to, in words; empty where there is none. Seconds are
-    another matter, and so is what records did not tell yet.
+    """The first number of a record that the repeated run does not reproduce, in words; empty where there is none. Seconds are
+    not compared, nor what older records do not have.
 
     >>> once = {"weights": "ab", "spent": {"tokens": 9, "seconds": 1.0}, "points": []}
     >>> differing(once, {**once, "spent": {"tokens": 9, "seconds": 2.0}})

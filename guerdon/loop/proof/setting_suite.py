@@ -2,7 +2,7 @@
 
 A setting has a task, a model and the knobs of all arms; the judge that arms learn from, where that is not the truth; a failure
 mode with the range that the baseline must be in; and five learning rates of the baselines. GRPO on the judge is the baseline,
-GRPO on the truth says what there is to gain. A pilot (`guerdon prove --pilot NAME`) measures start, gain, failure mode and
+GRPO on the truth shows what there is to gain. A pilot (`guerdon prove --pilot NAME`) measures start, gain, failure mode and
 rates, and a setting is frozen once its pilot passes, before a method is run in it.
 """
 
@@ -58,7 +58,7 @@ class NamedSetting:
     exam: int = 2000
 
     def claim(self, says: str, *, method: str = "", ablation: str = "", knobs: str = "") -> Claim:
-        """The experiment with a method, as a claim that nobody made."""
+        """The experiment with a method, as an unregistered claim."""
         return Claim(
             says=says,
             baseline=self.baseline,

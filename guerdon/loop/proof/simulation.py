@@ -1,4 +1,4 @@
-"""Simulated proofs: how often the rule says a word that is wrong, finds an effect that is there, and closes each gate.
+"""Simulated proofs: how often the rule gives a wrong verdict, finds an effect that is there, and closes each gate.
 
 A world has a start, what the baseline gains, the method's true effect over the baseline and over its ablation, how far paired
 differences and the scores of a run spread, and how learning rates act. Scores are normal. Each proof is decided by the
@@ -31,7 +31,7 @@ from guerdon.loop.proof.estimate import Estimate, estimate
 from guerdon.loop.proof.verdict import EACH, is_confirmed, seeds_of_each, word_of
 
 POINT = 0.01
-EFFECT = 2 * POINT  # the smallest effect that counts, of a claim that says nothing else
+EFFECT = 2 * POINT  # the default minimum effect
 PROOFS = 2000
 FALSE, FOUND, FIRES = 0.01, 0.75, 0.95  # what the rule is to keep to
 NOTHING, UNCONFIRMED = "no ahead", "not confirmed by ablation"  # what a world expects, besides a word and a gate
@@ -210,7 +210,7 @@ def table(rows: Sequence[Mapping[str, Any]]) -> str:
     return "\n".join(lines)
 
 
-SHOWN = 0.0005  # a smaller share is not told
+SHOWN = 0.0005  # a smaller share is not reported
 
 
 def _percent(share: float) -> str:

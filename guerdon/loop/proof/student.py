@@ -40,7 +40,7 @@ def name_of(student: str) -> str:
 
 def given(claim: Claim, entry: RecipeEntry, student: str, *, same_budget: bool = False) -> Claim:
     """The claim with a student in place of the shipped model, taught before all arms begin. With `same_budget` it may spend
-    what the claim says, however its tokens are."""
+    the claim's budget, whatever its tokens."""
     refuse(claim, entry, student)
     times = longer(student, claim.model, claim.task)
     changes: dict[str, Callable[[float], float]] = {

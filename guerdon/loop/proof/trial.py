@@ -4,10 +4,10 @@ The order, decided before anything is run:
 
 1. the learning rate of every arm, on seeds of its own, extended until the best is inside the grid;
 2. 8 paired seeds of all arms, the ablation among them;
-3. the gates: where one fails, or a screening is all that was asked for, one run is repeated from nothing, and that is all;
+3. the gates: where one fails, or only a screening was asked for, one run is repeated from nothing and the experiment ends;
 4. of a registered claim 8 fresh seeds of the method, the baseline and the ablation (12 and 12, where 8 and 8 cannot detect
    15 % of what GRPO on the true reward gains);
-5. one run from nothing, to see whether it comes to the same weights.
+5. one run from nothing, to see whether it gives the same weights.
 """
 
 from __future__ import annotations
@@ -106,7 +106,7 @@ class Trial:
         return [WantedRun(arm.at_rate(factor), seed) for factor in self.grid(known, name) for seed in TUNING_SEEDS]
 
     def _unpaired(self, known: Known, seeds: Iterable[int]) -> list[WantedRun]:
-        """Runs that seeds lack. The arms of a seed are run by one machine; other seeds may be another's."""
+        """Missing runs of seeds. The arms of a seed are run by one machine; other seeds may be another's."""
         arms = self.tuned(known)
         runs = (WantedRun(arm, seed) for seed in seeds for arm in self._of_seed(arms, seed).values())
         by_seed: dict[int, list[WantedRun]] = {}
@@ -124,7 +124,7 @@ class Trial:
 
     @staticmethod
     def _of_seed(arms: Mapping[str, Arm], seed: int) -> dict[str, Arm]:
-        """The arms that a seed is run for. GRPO on the true reward says what there is to gain, by the first seeds alone."""
+        """The arms that a seed is run for. GRPO on the true reward shows what there is to gain, by the first seeds alone."""
         return {name: arm for name, arm in arms.items() if name != PLAIN or seed < FRESH}
 
     # --- seeds ----------------------------------------------------------------------------------------------------
@@ -223,7 +223,7 @@ class Trial:
         return [score_of(record, self.claim, metric) for record in self.records(known, name, seeds)]
 
     def gates(self, known: Known) -> list[Gate]:
-        """Whether anything can be seen here, by the first eight seeds: what they say stands."""
+        """Whether anything can be seen here, by the first eight seeds: their result is final."""
         seeds = range(self.rules.seeds)
         records = {name: self.records(known, name, seeds) for name in self.arms}
         there = {name: each for name, each in records.items() if each}

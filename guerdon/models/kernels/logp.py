@@ -15,7 +15,7 @@ from torch import Tensor
 
 from guerdon.models.kernels.jit import kernel, laid, power_of_two, warps
 
-BLOCK = 4096  # tokens read at a time
+BLOCK = 4096  # tokens processed at a time
 
 
 def score_logits(logits: Tensor, target: Tensor, inverse_temperature: Tensor) -> tuple[Tensor, Tensor, Tensor]:

@@ -1,4 +1,4 @@
-"""Matrix products whose rows do not know each other: what a row comes to is the same to the last bit however many there
+"""Matrix products whose rows do not know each other: the result of a row is the same to the last bit however many there
 are.
 
 Libraries choose another kernel or another order of summation for another number of rows, so that a sample would depend on

@@ -1,8 +1,8 @@
 """Attention over runs of tokens of any lengths, with gradients, in float32: three kernels, whatever the runs are.
 
 A run of tokens sees itself, each token up to its own, and the runs it follows, whole (`attention.Runs`). Which keys those
-are is a list of places, so that a prompt that many answers follow is read where it lies, and never copied. What a query
-comes to depends on its own keys alone; gradients are added up in the order of the lists: both the same to the last bit
+are is a list of places, so that a prompt that many answers follow is read where it lies, and never copied. The result
+of a query depends on its own keys alone; gradients are added up in the order of the lists: both the same to the last bit
 every time.
 Leaves out: half precision, where torch's flash attention is faster.
 

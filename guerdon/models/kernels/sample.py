@@ -15,7 +15,7 @@ from torch import Tensor
 
 from guerdon.models.kernels.jit import kernel, laid, power_of_two, warps
 
-BLOCK = 2048  # tokens read at a time
+BLOCK = 2048  # tokens processed at a time
 
 
 def vocabulary_splits(size: int) -> int:

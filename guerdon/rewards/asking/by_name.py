@@ -39,7 +39,7 @@ def find_reward(spec: str) -> Reward:
 
 
 def trained_reward(folder: str) -> Reward:
-    """What a trained reward model says: of one called `prm` that of the weakest line, of any other that of the whole. One of
+    """A trained reward model's score: of one called `prm` that of the weakest line, of any other that of the whole. One of
     another library's is asked through that."""
     if is_classifier(Path(folder)):
         return classifier(folder)

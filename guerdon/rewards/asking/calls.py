@@ -65,7 +65,7 @@ async def call_each_here(
 
 
 def _called(function: Callable[..., Any], given: Given) -> CallResult | Awaitable[Any]:
-    """What a call came to, or what is to be awaited for it."""
+    """The result of a call, or what is to be awaited for it."""
     try:
         value = function(**given)
         if type(value) is not float and inspect.isawaitable(value):
@@ -83,8 +83,8 @@ async def _result_of(value: Awaitable[Any], seconds: float) -> CallResult:
 
 
 async def _within(value: Awaitable[Any], seconds: float) -> Any:
-    """Wait so long. Counted in parts, each once however late it comes: while others keep the event loop busy, what is waited
-    for cannot go on either."""
+    """Wait so long. Counted in parts, each once however late it comes: while others keep the event loop busy, the awaited
+    one cannot continue either."""
     loop = asyncio.get_running_loop()
     later: list[asyncio.TimerHandle] = []
 
@@ -249,7 +249,7 @@ _lock = threading.Lock()  # of the two above
 
 
 async def awaited(coroutine: Coroutine[Any, Any, T], otherwise: T) -> T:
-    """What a coroutine comes to over there; `otherwise`, if somebody over there cancelled it. Cancelled here, it is cancelled
+    """The result of a coroutine over there; `otherwise`, if it was cancelled over there. Cancelled here, it is cancelled
     there. It must let no exception through but those that its caller wants here."""
     if _inside.get():  # a reward that asks another one: its loop may be waiting for this very answer
         return await coroutine
@@ -264,7 +264,7 @@ async def awaited(coroutine: Coroutine[Any, Any, T], otherwise: T) -> T:
 
     def end(task: asyncio.Task[T]) -> None:
         if result.done():
-            return  # nobody waits any more
+            return  # it is no longer awaited
         error = None if task.cancelled() else task.exception()
         if error is not None:
             result.set_exception(error)

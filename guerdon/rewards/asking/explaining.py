@@ -1,4 +1,4 @@
-"""`explain`: how one sample's score comes about, for whoever has a reward and a text and no run."""
+"""`explain`: how one sample's score comes about, for a reward and a text without a run."""
 
 from __future__ import annotations
 
@@ -13,6 +13,11 @@ def explain(reward: Any, *, tokenizer: str | Any = None, **sample: Any) -> str:
 
     The sample is its fields: completion, answer, prompt, whatever the reward asks for. A `tokenizer` (a model's name or folder,
     a tokenizer.json, a tokenizer) counts the completion's tokens for rewards that measure in them.
+
+    Args:
+        reward: the reward.
+        tokenizer: counts the completion's tokens for rewards that need them.
+        sample: fields of the sample by name.
 
     >>> import guerdon as gd
     >>> print(gd.explain(gd.exact() + gd.length(3, margin=4).weight(0.5), completion="4 5 6", answer="4", tokenizer="sprig"))

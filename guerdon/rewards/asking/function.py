@@ -41,7 +41,7 @@ from guerdon.workers.plain_result import PlainResult
 from guerdon.workers.seeded_calls import Seeded, seeded
 
 T = TypeVar("T")
-TIMEOUT = 30.0  # seconds a call may take unless told: long for a scorer, short against a run that would hang for ever
+TIMEOUT = 30.0  # seconds a call may take by default: long for a scorer, short against a run that would hang for ever
 
 
 class Leaf(Reward):
@@ -100,7 +100,7 @@ class Leaf(Reward):
         return self.alone
 
     async def score(self, samples: Samples) -> list[Outcome]:
-        """Score samples together: one by one, unless it says otherwise. What waits does so for all of them at once."""
+        """Score samples together: one by one, by default. What waits does so for all of them at once."""
         calls = [call_here(self.called, self._arguments(fields)) for fields in samples.fields]
         results = await asyncio.gather(*calls) if self.waits else [await call for call in calls]
         return outcomes_from(results)
@@ -137,7 +137,7 @@ class Arguments(NamedTuple):
 class reward(Leaf):
     """A plain function as a reward: `@reward` above `def exact(answer, completion): ...`, or `@reward(timeout=5)`.
 
-    A plain function runs in worker processes: one that hangs is stopped after `timeout` seconds (30 unless told, 0 for no
+    A plain function runs in worker processes: one that hangs is stopped after `timeout` seconds (default 30, 0 for no
     limit), one that crashes or eats all memory takes nothing else with it. What it draws from Python's, numpy's or torch's
     generators there repeats itself. What it keeps in globals is each worker's own. With `isolate=False` it runs in this
     process, where nothing can stop it. An `async` function runs in this process as well, in a loop that such functions have
@@ -145,13 +145,22 @@ class reward(Leaf):
     as episodes end, while others are still played.
 
     A function that executes other code than its own, as one that calls `exec` on the completion, has each of its calls made in
-    a process that ends with the call; one whose every `exec` and `eval` is harmless may say that it is `trusted`.
+    a process that ends with the call; one whose every `exec` and `eval` is harmless may be declared `trusted`.
 
     With `isolate="sandbox"` each call is made in a box of its own, where the function sees nothing of the user's: no file, no
     variable of the environment, no network. It gets the sample's plain fields, and its own code travels with it.
 
     A call that raises or runs out of time is made again up to `retries` times. With `batched` there is one call for all
     samples of a step, each argument a list, which returns a list of scores. If it breaks it is called for each sample alone.
+
+    Args:
+        function: the function.
+        isolate: run in worker processes (True), in this process (False) or in the sandbox.
+        timeout: seconds of a call; 30 by default, 0 for no limit.
+        retries: further calls after one that failed.
+        concurrency: async calls at a time; 0 for no limit.
+        batched: one call gets the samples of a step.
+        trusted: code that it passes to `exec` and `eval` is harmless.
 
     >>> import guerdon as gd
     >>> @gd.reward(isolate=False)
@@ -297,7 +306,7 @@ async def _ask(leaf: Leaf, samples: Samples) -> list[Outcome]:
 
 
 def broken_part(part: Reward, error: BaseException) -> Outcome:
-    """What a part of a user's came to that raised, for each of its samples. What is meant to stop a run does, and a bug of ours
+    """The outcome of a user's part that raised, for each of its samples. What is meant to stop a run does, and a bug of ours
     keeps its traceback."""
     if isinstance(error, UserError):
         raise error

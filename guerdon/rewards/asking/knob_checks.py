@@ -1,4 +1,4 @@
-"""What every reward that looks at text refuses when it is made: knobs that are no plain numbers, patterns that do not compile.
+"""What every reward that looks at text refuses when it is made: knobs that are not plain numbers, patterns that do not compile.
 
 Leaves out: limits of single knobs, which `knob(...)` holds.
 """
@@ -31,6 +31,6 @@ def check_pattern(where: str, pattern: str) -> None:
 
 
 def check_installed(module: str, package: str, extra: str) -> None:
-    """Say that an optional library is missing when a recipe is built, without the time its import takes."""
+    """Report that an optional library is missing when a recipe is built, without the time its import takes."""
     if importlib.util.find_spec(module) is None:
         raise require_extra(package, extra)

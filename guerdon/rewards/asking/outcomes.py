@@ -1,7 +1,7 @@
-"""What a call of a reward came to, typed: a number, not applicable, failed, timed out.
+"""The typed outcome of a reward's call: a number, not applicable, failed, timed out.
 
-The half of the one gate that values pass which somebody's code returned: finite in float32, or *failed*.
-`outcome_of` takes whatever was returned, `passed` an outcome that somebody typed.
+Half of the one gate for values that a user's code returned: finite in float32, or *failed*.
+`outcome_of` takes any returned value, `passed` a typed outcome.
 The other half, for tensors, is `formula/scores.py`.
 """
 
@@ -20,7 +20,7 @@ MOST_STEPS = 1 << 20  # numbers along one sample
 
 
 def outcome_from(result: CallResult) -> Outcome:
-    """What a call came to, typed. The detail tells of tries, where there were more than one."""
+    """The typed outcome of a call. The detail names the number of tries, where there were more than one."""
     if type(result.value) is float and result.tries == 1:  # nearly all are
         return outcome_of(result.value)
     if result.kind == "value":
@@ -38,7 +38,7 @@ def outcomes_from(results: Sequence[CallResult]) -> list[Outcome]:
 
 
 def shared_out(result: CallResult, size: int) -> list[Outcome]:
-    """What one call about `size` samples came to, for each of them."""
+    """The outcomes of one call for `size` samples."""
     if result.kind != "value":
         return [outcome_from(result)] * size
     value = _listed(result.value)
@@ -73,7 +73,7 @@ def outcome_of(value: Any) -> Outcome:
 
 def passed(outcome: Outcome) -> Outcome:
     """An outcome as its maker typed it, a judge or a part of a user's: its number is held to what any other is."""
-    fields: tuple[Any, Any, Any, Any] = outcome  # whatever its maker put there, whatever the types say
+    fields: tuple[Any, Any, Any, Any] = outcome  # any value, whatever the type hints
     reason, value, detail, steps = fields
     fits = reason is Reason.VALUE and type(value) is float and -LARGEST <= value <= LARGEST and steps is None
     if fits and detail is None:  # nearly all
@@ -89,7 +89,7 @@ def passed(outcome: Outcome) -> Outcome:
     if detail is not None and not isinstance(detail, dict):
         detail = {"why": brief_value(detail)}
     whole = {**(detail or {}), **(held.detail or {})}
-    if held.reason >= Reason.FAILED:  # all that broke say how
+    if held.reason >= Reason.FAILED:  # all failures have a detail
         error = whole.get("error") or "no cause was given"
         whole["error"] = printable(error) if isinstance(error, str) else brief_value(error)
     return held._replace(detail=whole or None)

@@ -28,7 +28,7 @@ FIELDS = (
     *("prompt", "completion", "answer", "task", "meta", "level", "role", "turns", "episode"),
     *("path", "made", "actions", "view"),
 )
-USUAL, NO_VIEW = Sampling(), np.zeros(0, np.int64)  # of a text that nobody sampled
+USUAL, NO_VIEW = Sampling(), np.zeros(0, np.int64)  # of a text that was not sampled
 Roles = str | tuple[str, ...]  # one, or several of which each is scored by itself
 
 
@@ -66,7 +66,7 @@ class Samples:
     @classmethod
     def of_batch(cls, batch: Batch, play: Play | None, role: Roles, seed: int = 0) -> Samples:
         """The tracks of a role, or of several, that did not fail: those a reward is asked about. `seed` is the run's, where
-        `play` is not there to tell. Tries at one task are a group for each role."""
+        there is no `play` to give it. Tries at one task are a group for each role."""
         seed = play.seed if play is not None else seed
         track = torch.nonzero(batch.tracks_of(each_role(role)) & ~batch.failed_K).flatten()
         every, place = paths(batch), batch.place[batch.leaf].tolist()
@@ -108,7 +108,7 @@ class Samples:
 
 
 class TrackSeeds(Sequence[int]):
-    """The seeds of tracks, by their episode and last segment. Worked out when somebody looks, for few rewards draw anything."""
+    """The seeds of tracks, by their episode and last segment. Computed on access, for few rewards draw anything."""
 
     def __init__(self, seed: int, tracks: Sequence[tuple[Episode, int]]) -> None:
         self.seed, self.tracks = seed, tracks
@@ -163,20 +163,20 @@ def fields_of(episode: Episode, path: list[Segment]) -> dict[str, Any]:
 
 
 def fields_of_text(task: Task, text: str, ids: Callable[[str], np.ndarray]) -> dict[str, Any]:
-    """The same about a text that nobody sampled, as one try at a task; `ids` tokenizes it."""
+    """The same for a text that was not sampled, as one try at a task; `ids` tokenizes it."""
     actions = ids(text)
     segment = Segment("policy", task.prompt, NO_VIEW, actions, np.zeros(len(actions), np.float32), text, sampling=USUAL)
     return fields_of(Episode(Ask(task), (segment,)), [segment])
 
 
 def acted(path: Sequence[Segment]) -> list[Segment]:
-    """The segments of a path that something was done or said in: not the view that ends a track which was cut. Where there is
+    """The segments of a path with actions or text: not the view that ends a track which was cut. Where there is
     none, the last."""
     return [s for s in path if len(s.actions) or s.text] or [*path[-1:]]
 
 
 def turns_of(path: Sequence[Segment]) -> list[list[Segment]]:
-    """The turns of a path in which something was done or said; what went on is of one turn with what it goes on from."""
+    """The turns of a path with actions or text; a continuation belongs to the turn that it continues."""
     turns: list[list[Segment]] = []
     for s in acted(path):
         if s.goes_on and turns:
@@ -187,12 +187,12 @@ def turns_of(path: Sequence[Segment]) -> list[list[Segment]]:
 
 
 def text_of(turn: Sequence[Segment]) -> str:
-    """What was said in a turn, with what was put in between where it went on."""
+    """The text of a turn, with what was inserted where it continued."""
     return turn[0].text + "".join(f"{s.view}{s.text}" for s in turn[1:])
 
 
 def actions_of(turn: Sequence[Segment]) -> np.ndarray:
-    """What was done in a turn, from its beginning on where it went on."""
+    """The actions of a turn, from its beginning where it continued."""
     if len(turn) == 1:
         return turn[0].actions
     done = [s.actions for s in turn if len(s.actions)] or [turn[0].actions]
@@ -200,7 +200,7 @@ def actions_of(turn: Sequence[Segment]) -> np.ndarray:
 
 
 def completion_of(path: Sequence[Segment]) -> str:
-    """What was said in a path's last turn."""
+    """The text of a path's last turn."""
     return text_of(turns_of(path)[-1])
 
 

@@ -1,4 +1,4 @@
-"""The token ids of a text, by a tokenizer that somebody names: for rewards that count tokens where no model sampled them.
+"""The token ids of a text, by a given tokenizer: for rewards that count tokens where no model sampled them.
 
 Leaves out: what a model was shown and how its turn ends (`models/chat.py`). The ids are of the text alone, so a completion
 that a run sampled to its end has one more, the token that ended it.
@@ -62,6 +62,10 @@ def ids_by(tokenizer: str | Any) -> Ids:
 def with_token_ids(samples: Sequence[Mapping[str, Any]], tokenizer: str | Any) -> list[dict[str, Any]]:
     """Samples with the `actions` that a run would know: the token ids of each completion, where none came with it.
 
+    Args:
+        samples: their fields by name.
+        tokenizer: a name, a folder, a file, or a tokenizer.
+
     >>> import guerdon as gd
     >>> samples = gd.rewards.with_token_ids([{"completion": "4 5 6"}], "sprig")
     >>> gd.score_samples(gd.length(3, margin=4), samples).whole
@@ -92,7 +96,7 @@ def _named(name: str) -> Ids:
     path = place if place.suffix == ".json" else place / "tokenizer.json"
     if is_there(path):
         return _plain(read_tokenizer(path))
-    return _of_model(load(name))  # a .gguf file; or nothing that there is, and then it says so
+    return _of_model(load(name))  # a .gguf file; or nothing that exists, and then it reports that
 
 
 def _of_model(model: Model) -> Ids:
@@ -103,7 +107,7 @@ def _of_model(model: Model) -> Ids:
 
 
 def _plain(tokenizer: Tokenizer) -> Ids:
-    own = Tokenizer.from_str(tokenizer.to_str())  # whoever gave it may want it to cut, pad or believe special tokens
+    own = Tokenizer.from_str(tokenizer.to_str())  # it may be set to cut, pad or parse special tokens
     own.no_truncation()
     own.no_padding()
     own.encode_special_tokens = True
@@ -113,7 +117,7 @@ def _plain(tokenizer: Tokenizer) -> Ids:
 def _array(encode: Callable[..., Any], text: str, **how: Any) -> np.ndarray:
     try:
         ids = np.array(list(encode(text, **how)), np.int64)
-    except Exception as error:  # somebody's tokenizer may break in any way
+    except Exception as error:  # a user's tokenizer may raise anything
         raise UserError(f"the tokenizer cannot read {text[:40]!a}: {in_a_line(error)}") from error
     if ids.ndim != 1:
         raise UserError(f"the tokenizer gave an array of shape {ids.shape} for a text, not a list of ids")

@@ -27,6 +27,10 @@ from guerdon.rewards.formula.scores import Scores, Where, joined, numbers
 def blend(*, renormalise: bool = False, **terms: Any) -> blended:
     """A weighted sum of rewards by name: `blend(exact=exact, brief=length(256).weight(0.1))`.
 
+    Args:
+        renormalise: terms that apply also count for the share of those that do not.
+        terms: rewards by name.
+
     >>> import guerdon as gd
     >>> print(gd.blend(right=gd.exact(), brief=gd.length(256).weight(0.1)))
     exact + 0.1 * length
@@ -59,6 +63,9 @@ class extreme(Among):
 def least(*parts: Any) -> extreme:
     """The smallest of several rewards: as good as its worst part. A part that does not apply is left out.
 
+    Args:
+        parts: the rewards.
+
     >>> import guerdon as gd
     >>> gd.score_samples(gd.least(gd.exact(), 3 * gd.exact()), [{"completion": "4", "answer": "4"}]).whole
     [1.0]
@@ -68,6 +75,9 @@ def least(*parts: Any) -> extreme:
 
 def most(*parts: Any) -> extreme:
     """The largest of several rewards: as good as its best part. A part that does not apply is left out.
+
+    Args:
+        parts: the rewards.
 
     >>> import guerdon as gd
     >>> gd.score_samples(gd.most(gd.exact(), 3 * gd.exact()), [{"completion": "4", "answer": "4"}]).whole
@@ -82,6 +92,12 @@ class normalised(Around):
 
     `centre` alone takes the mean off; `scale` divides. A group with one value, or without spread, is 0 when centred and
     stays as it is when not. Put it around a term to normalise each reward before summing, around the sum for after.
+
+    Args:
+        reward: the reward.
+        over: compare within a group, or over the step.
+        centre: subtract the mean.
+        scale: divide by the deviation.
 
     >>> import guerdon as gd
     >>> centred = gd.normalised(gd.exact(), scale=False)
@@ -114,6 +130,12 @@ class normalised(Around):
 class bonus(Conditional):
     r"""$r + b\,[r \ge least]$: a base, and `more` on top of it only where the base was earned (`condition` is the bonus).
 
+    Args:
+        reward: the base.
+        condition: the reward whose size decides.
+        least: value of `condition` from which the bonus is paid.
+        more: size of the bonus.
+
     >>> import guerdon as gd
     >>> right_and_brief = gd.bonus(gd.exact(), gd.matches("^4$"), more=0.5)
     >>> gd.score_samples(right_and_brief, [{"completion": "4", "answer": "4"}, {"completion": "4", "answer": "5"}]).whole
@@ -140,6 +162,11 @@ class bounded(Conditional):
     r"""$\text{clip}(s, ref - \delta, ref + \delta)$: a shaped reward `reward` that may not leave the neighbourhood of a
     reference `condition`. Where the reference does not apply the shaped one stands alone.
 
+    Args:
+        reward: the shaped reward.
+        condition: the reference.
+        delta: largest distance from it.
+
     >>> import guerdon as gd
     >>> gd.score_samples(gd.bounded(3 * gd.exact(), gd.exact(), delta=0.25), [{"completion": "4", "answer": "4"}]).whole
     [1.25]
@@ -162,6 +189,10 @@ class bounded(Conditional):
 class cascade(Reward):
     """Rewards in order, each counted only if all before it reached `least`: the short-term ones add up only as long as the
     ladder holds. What comes after a rung that was missed is not counted, even if it failed.
+
+    Args:
+        rungs: the rewards in order.
+        least: value that each must reach for the next to count.
 
     >>> import guerdon as gd
     >>> ladder = gd.cascade([gd.matches("= 4"), gd.exact()])
@@ -204,6 +235,13 @@ class by_metric:
     `brief.weight(by_metric("correct", start=0.0, end=0.2, low=0.5, high=0.9))` begins to ask for brevity when half of the
     answers are right.
 
+    Args:
+        metric: column whose mean is followed.
+        start: value at `low`.
+        end: value at `high`.
+        low: mean at which the change begins.
+        high: mean at which it ends.
+
     >>> import torch
     >>> import guerdon as gd
     >>> weight = gd.by_metric("correct", 0.0, 1.0, low=0.25, high=0.75)
@@ -218,7 +256,7 @@ class by_metric:
     high: float = 1.0
 
     def at(self, step: int, steps: int) -> float:
-        """What it is to whoever knows only the step."""
+        """Its value where only the step is known."""
         return self.start
 
     def follow(self, metrics: Mapping[str, float]) -> float:
@@ -234,13 +272,19 @@ class by_rarity(Around):
     each item $j$ weighed by $\rho_j$, how often its group has it (VeRPO, Wang et al. 2026, arXiv:2601.03525).
 
     $\hat N(\rho_j) = \sum_{j'} e^{-(\rho_j - \rho_{j'})^2 / 2\sigma^2}$ counts the items that are about as easy. Checklists
-    have many easy items, and their sheer number would outweigh the few that still tell tries apart; divided by it, ten items
-    that all pass weigh together as much as one. `alpha` then prefers the rare ones; an item that nobody has says nothing yet.
+    have many easy items, and their number would outweigh the few that still distinguish tries; divided by it, ten items
+    that all pass weigh together as much as one. `alpha` then prefers the rare ones; an item that no try has does not count yet.
     What the paper sets them to was not found: the defaults are ours.
 
     Items are the `parts` of the inner reward's `Score`, 0 to 1 each. *Assumes* that the samples of a group have the same
     checklist. Weights follow the group, so a score of one step cannot be compared with one of another; alone in its group
     a sample has $\rho_j = p_{ij}$. One of whose items an outcome is missing has *failed*.
+
+    Args:
+        reward: a reward with `parts`.
+        alpha: preference for rare items.
+        sigma: width of the kernel that counts equally easy items.
+        delta: added to that count.
 
     >>> import guerdon as gd
     >>> def ticked(completion):

@@ -35,7 +35,7 @@ class _PerStep(Around):
         return numbers(value, inner.reason, {i: s for i, s in steps.items() if i in inner.steps}, ends)
 
     def every_step(self, steps: Mapping[int, Tensor], where: Where) -> Mapping[int, Tensor]:
-        """The steps of every sample that has a value, by its number: each sample's by themselves, unless told otherwise."""
+        """The steps of every sample that has a value, by its number: each sample's by themselves, by default."""
         return {i: self.per_step(each) for i, each in steps.items()}
 
     def per_step(self, steps: Tensor) -> Tensor:
@@ -46,10 +46,14 @@ class _PerStep(Around):
 class shortfall(_PerStep):
     r"""Clip (Gao et al. 2024, arXiv:2410.15115): $r_t = \min(p_t - \eta, 0)$, what a step falls short of `eta`.
 
-    A process reward that is always positive pays for every further step, so a policy learns to say true things over and over.
+    A process reward that is always positive pays for every further step, so a policy learns to repeat true statements.
     Here a good step is paid nothing and a bad one costs: the sum over a sample is at most 0, however long it is. `eta` is a
     score that most right steps reach. *Biased* towards few steps where right ones stay below `eta`. Both of the paper's
     mechanisms together are `delta(shortfall(reward, eta))`.
+
+    Args:
+        reward: a reward of steps.
+        eta: score that costs nothing.
 
     >>> import guerdon as gd
     >>> print(gd.shortfall(gd.process_model("prm", aggregate="steps"), 0.5))
@@ -71,9 +75,12 @@ class delta(_PerStep):
     r"""Delta (Gao et al. 2024, arXiv:2410.15115): $r_t = p_t - p_{t+1}$ for $t < T - 1$, $r_{T-1} = p_{T-1}$ and $r_T = 0$.
 
     From any step on the rest of a sample adds up to that step's own score, $\sum_{u \ge t} r_u = p_t$: no step is paid for
-    those that follow it, and a sample as a whole for its first step alone, whatever its length. The last step says the
-    answer; what it is worth is for a reward of answers to say, so a sample of one step is paid nothing. *Assumes* returns
+    those that follow it, and a sample as a whole for its first step alone, whatever its length. The last step is the
+    answer, which a reward of answers scores, so a sample of one step is paid nothing. *Assumes* returns
     without a discount, and that the score of a step judges that step.
+
+    Args:
+        reward: a reward of steps.
 
     >>> import guerdon as gd
     >>> steps = gd.reward(lambda completion: [0.5, 0.25, 1.0, 1.0], isolate=False)
@@ -102,6 +109,10 @@ class min_form(_PerStep):
     puts scores between -1 and 1. *Biased* upwards from the minimum where $T$ is not small against the differences of
     scores.
 
+    Args:
+        reward: a reward of steps.
+        temperature: of the softmax over steps.
+
     >>> import guerdon as gd
     >>> steps = gd.reward(lambda completion: [0.9, -0.8, 0.9], isolate=False)
     >>> [round(x, 4) for x in gd.score_samples(gd.min_form(steps), [{"completion": ""}]).whole]
@@ -120,9 +131,13 @@ class min_form(_PerStep):
 
 @part
 class potential(_PerStep):
-    r"""Potential-based shaping (Ng, Harada & Russell 1999): $F_t = \gamma\Phi(s_t) - \Phi(s_{t-1})$, with $\Phi(s_t)$ what
-    the inner reward says after step $t$, and 0 before the first step and where a sample ends. It changes no optimal policy:
+    r"""Potential-based shaping (Ng, Harada & Russell 1999): $F_t = \gamma\Phi(s_t) - \Phi(s_{t-1})$, with $\Phi(s_t)$ the
+    inner reward after step $t$, and 0 before the first step and where a sample ends. It changes no optimal policy:
     the sum discounted by $\gamma$ is 0 for every sample.
+
+    Args:
+        reward: the potential, a reward of steps.
+        gamma: discount.
 
     >>> import guerdon as gd
     >>> print(gd.potential(gd.process_model("rm")))
@@ -149,7 +164,10 @@ class step_zscores(_PerStep):
 
     A sample without steps is taken as one step. A group without spread is 0 everywhere; samples without a value are in no mean.
     *Biased*: samples of many steps weigh more in the mean than those of few, and what is above it is paid once for every step,
-    so a policy gains by saying more of its good steps (`exams.farmed`); with `delta` and `shortfall` it does not.
+    so a policy gains by repeating its good steps (`exams.farmed`); with `delta` and `shortfall` it does not.
+
+    Args:
+        reward: a reward of steps.
 
     >>> import guerdon as gd
     >>> lines = gd.reward(lambda completion: [float(x) for x in completion.split()], isolate=False)
@@ -179,6 +197,10 @@ class step_zscores(_PerStep):
 class overall(_PerStep):
     """One number from steps: the `min` (Let's Verify, arXiv:2305.20050, used the product; Math-Shepherd, arXiv:2312.08935,
     the min), `last`, `mean`, `sum` or `product`.
+
+    Args:
+        reward: a reward of steps.
+        how: the reduction.
 
     >>> import guerdon as gd
     >>> steps = gd.reward(lambda completion: [0.5, 0.25, 1.0], isolate=False)

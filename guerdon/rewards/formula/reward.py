@@ -64,7 +64,7 @@ class Reward:
 
     @property
     def version(self) -> str:
-        """A short hash of source, knobs and models: what tells one state of a reward from another."""
+        """A short hash of source, knobs and models: it identifies the state of a reward."""
         return version_of(self)
 
     def explain(self, **sample: Any) -> str:
@@ -107,6 +107,9 @@ def _terms(reward: Any) -> Sequence[Any]:
 
 def as_reward(thing: Any) -> Reward:
     """A reward as it is; a function becomes a leaf.
+
+    Args:
+        thing: a reward, or a function.
 
     >>> import guerdon as gd
     >>> gd.rewards.as_reward(lambda completion: len(completion)).name
@@ -241,7 +244,7 @@ def _stepwise(terms: Sequence[Scores], weights: Sequence[float]) -> dict[int, Te
 
 
 def _same_ends(terms: Sequence[Scores], index: int) -> dict[str, Any] | None:
-    """Where the steps of a sample end, if all terms that say so agree."""
+    """Where the steps of a sample end, if all terms that report it agree."""
     every = [(term.detail.get(index) or {}).get("ends") for term in terms if index in term.steps]
     known = [ends for ends in every if ends]
     return {"ends": known[0]} if known and all(ends == known[0] for ends in known) else None
@@ -250,6 +253,9 @@ def _same_ends(terms: Sequence[Scores], index: int) -> dict[str, Any] | None:
 @part
 class product(Among):
     r"""$\prod_i r_i$ over the parts that apply.
+
+    Args:
+        parts: the rewards.
 
     >>> import guerdon as gd
     >>> gd.score_samples(gd.exact() * gd.exact(), [{"completion": "4", "answer": "4"}]).whole
@@ -270,6 +276,11 @@ class product(Among):
 @part
 class clip(Around):
     """$\\min(\\max(r, low), high)$.
+
+    Args:
+        reward: the reward.
+        low: least value.
+        high: largest value.
 
     >>> import guerdon as gd
     >>> gd.score_samples((3 * gd.exact()).clip(0.0, 2.0), [{"completion": "4", "answer": "4"}]).whole
@@ -320,7 +331,7 @@ class Conditional(Reward):
 
 
 def instead(inner: Scores, reason: Tensor, there: Tensor, value: float) -> Scores:
-    """`value` where `there` is true, whatever the reward says or fails to; the reward elsewhere."""
+    """`value` where `there` is true, even where the reward failed; the reward elsewhere."""
     values = torch.where(there, torch.full_like(inner.value, value), inner.value)
     steps = {i: s for i, s in inner.steps.items() if not bool(there[i])}
     return numbers(values, torch.where(there, int(Reason.VALUE), reason).to(torch.int8), steps)
@@ -329,6 +340,12 @@ def instead(inner: Scores, reason: Tensor, there: Tensor, value: float) -> Score
 @part
 class gate(Conditional):
     """`reward` where `condition` reaches `least`, `otherwise` elsewhere. Closed, the reward itself need not have a value.
+
+    Args:
+        reward: the reward behind the gate.
+        condition: the reward that opens it.
+        least: value of `condition` from which it is open.
+        otherwise: value where it is closed.
 
     >>> import guerdon as gd
     >>> brief = gd.exact().gated_by(gd.matches(r"\\d"))  # worth something only where there is a digit
@@ -352,7 +369,13 @@ class gate(Conditional):
 
 @part
 class veto(Conditional):
-    """`value` where `condition` reaches `least`, whatever the reward says; the reward elsewhere.
+    """`value` where `condition` reaches `least`, whatever the reward; the reward elsewhere.
+
+    Args:
+        reward: the reward.
+        condition: the reward that triggers the veto.
+        least: value of `condition` from which it does.
+        value_then: the value in that case.
 
     >>> import guerdon as gd
     >>> honest = gd.exact().vetoed_by(gd.matches("sorry"), value=-1.0)

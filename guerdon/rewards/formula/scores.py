@@ -25,7 +25,7 @@ LARGEST = torch.finfo(torch.float32).max  # what a column holds
 
 
 class Outcome(NamedTuple):
-    """What one call of a reward came to. Only VALUE has a number; `steps` are its parts along the sample, if it has any.
+    """The result of one call of a reward. Only VALUE has a number; `steps` are its parts along the sample, if it has any.
 
     >>> import guerdon as gd
     >>> gd.rewards.Outcome(gd.Reason.VALUE, 1.0).value
@@ -41,6 +41,9 @@ class Outcome(NamedTuple):
 @dataclass(frozen=True)
 class Scores:
     """N samples. `value` is NaN exactly where `reason` is not VALUE.
+
+    Args:
+        detail: JSON for single samples.
 
     >>> import guerdon as gd
     >>> scores = gd.rewards.Scores.of([gd.rewards.Outcome(gd.Reason.VALUE, 1.0), gd.rewards.Outcome(gd.Reason.FAILED)])
@@ -164,7 +167,7 @@ def numbers(
 
 
 def brief_value(value: Any) -> str:
-    """A value in a few words, also one that can not say what it is."""
+    """A value in a few words, also one whose `repr` fails."""
     try:
         text = printable(repr(value))
     except BaseException:  # noqa: BLE001  its `__repr__` is its author's; Python itself refuses integers of 4,300 digits
@@ -176,6 +179,10 @@ def brief_value(value: Any) -> str:
 @dataclass(frozen=True)
 class Where:
     """What a formula may know besides the scores: the groups that samples are compared in, how far the run is, its seed.
+
+    Args:
+        step: the run's step.
+        steps: length of the run.
 
     >>> import torch
     >>> import guerdon as gd

@@ -1,4 +1,4 @@
-"""A reward's version: a short hash of what it computes, so that a run can say which reward it was trained on.
+"""A reward's version: a short hash of what it computes, so that a run can name the reward it was trained on.
 
 It is made of source, knobs and models; of a formula, with the versions of its parts.
 Comments, docstrings and layout do not count.
@@ -37,7 +37,7 @@ def version_of(reward: Any) -> str:
 
 def _knobs(reward: Any) -> dict[str, Any]:
     fields = [f for f in dataclasses.fields(reward) if f.init and not is_absent(reward, f)]
-    meant = reward.meant() if hasattr(reward, "meant") else {}  # a folder stands for what is in it
+    meant = reward.meant() if hasattr(reward, "meant") else {}  # a folder is replaced by its contents
     return {f.name: _told(meant.get(f.name, getattr(reward, f.name))) for f in fields}
 
 
@@ -53,7 +53,7 @@ def _told(value: Any) -> Any:
         return source_of(value)
     try:
         return describe(value)
-    except UserError:  # an object that is no knob of a recipe, and may still be one of a reward
+    except UserError:  # an object that is not a knob of a recipe, and may still be one of a reward
         return label(value)
 
 

@@ -1,1 +1,1 @@
-"""Rewards that remember: what came before, and what people said of it."""
+"""Rewards with memory: earlier samples, and people's ratings of them."""

@@ -1,4 +1,4 @@
-"""What people said about samples, from a file of JSON lines that they, or the page they rate on, write to.
+"""People's ratings of samples, from a file of JSON lines that they, or the page they rate on, write to.
 
 A line is one rating, in a form that needs nothing of this library:
 
@@ -35,11 +35,15 @@ ASKED, RATED = "asked", "rated"  # the two folders of a queue
 class human_feedback(Leaf):
     r"""The mean of the ratings that people gave to this completion of this task; without one it does not apply.
 
-    `source` is a file of JSON lines (in the form that this module says), or a folder that is a queue: ratings are read from
+    `source` is a file of JSON lines (in this module's form), or a folder that is a queue: ratings are read from
     every `rated/*.jsonl` in it, and each sample without one is put into `asked/`, a JSON file each, at most `most` waiting at a
-    time. A file that has changed is read again. When ratings come is not for a seed to say: a run that is fed while it goes on
-    cannot be repeated to the bit. A line that is no rating is refused when the reward is made; one that comes later makes
-    samples fail, saying which line it is, until it is fixed. Ratings are taken as they are: `.weight` and `.clip` scale them.
+    time. A file that has changed is read again. A seed does not decide when ratings arrive: a run that is fed during training
+    cannot be repeated to the bit. A line that is not a rating is refused when the reward is made; one that comes later makes
+    samples fail, with the line's number, until it is fixed. Ratings are taken as they are: `.weight` and `.clip` scale them.
+
+    Args:
+        source: file of ratings, or folder of a queue.
+        most: samples that may wait for a rating.
 
     >>> import pathlib, tempfile
     >>> import guerdon as gd
@@ -55,7 +59,7 @@ class human_feedback(Leaf):
     source: str = knob(hashed=False)
     most: int = knob(default=1000, ge=0)
 
-    read: dict[Path, tuple[tuple[int, int], dict[Key, list[float]]]] = live()  # by file: what it was like, what it said
+    read: dict[Path, tuple[tuple[int, int], dict[Key, list[float]]]] = live()  # by file: its status, its ratings
 
     def __post_init__(self) -> None:
         check_plain(self)
@@ -113,12 +117,12 @@ class human_feedback(Leaf):
 
 
 def hash_of(completion: str) -> str:
-    """What stands for a completion in a file of ratings."""
+    """The key of a completion in a file of ratings."""
     return hashlib.sha256(completion.encode()).hexdigest()
 
 
 def _ratings(path: Path) -> dict[Key, list[float]]:
-    """What a file says. A line without its end is still being written, and waits."""
+    """A file's ratings. A line without its end is still being written, and waits."""
     ratings: dict[Key, list[float]] = {}
     for line in read_lines(path, str(path)):
         if line.ended:

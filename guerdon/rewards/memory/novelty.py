@@ -1,7 +1,7 @@
 """Rewards for what has not been seen before: by counting, by distance to a memory, by how badly it is predicted.
 
 All three remember what they scored; what they remember is state,
-so it goes to the checkpoint and a resumed run goes on as if it had never stopped.
+so it goes to the checkpoint and a resumed run continues exactly.
 They pay for being different and not for being right: add them to a reward that knows the truth, with a small weight.
 Samples of one step are all rated before any is remembered, or all after, so their order never counts.
 """
@@ -50,8 +50,14 @@ class count_novelty(_Remembers):
     with hashed keys, Tang et al. 2017, arXiv:1611.04717).
 
     The key is the `text` (in any case, any space as one) or the last `number`; with a `mark`, of what follows it. Without a key
-    it does not apply. Keys are counted for each `task` apart, or over the whole `run`; beyond `most` of them the oldest is
+    it does not apply. Keys are counted per `task`, or over the whole `run`; beyond `most` of them the oldest is
     forgotten, and new again.
+
+    Args:
+        key: what is counted: the text, or its last number.
+        mark: only what follows its last place is the key.
+        by: count within each task, or over the whole run.
+        most: keys that are remembered.
 
     >>> import guerdon as gd
     >>> bold = gd.count_novelty(key="number")
@@ -95,7 +101,7 @@ class count_novelty(_Remembers):
 
 def hashed_ngrams(texts: Sequence[str], size: int, n: int = 3) -> Tensor:
     """[N, size] the n-grams of characters of each text, hashed to places and signs, as a vector of length 1 (Weinberger et al.
-    2009, arXiv:0902.2206). No text is a vector too, so that saying nothing is new only once.
+    2009, arXiv:0902.2206). The empty text is a vector too, so that it is new only once.
 
     >>> a, b, c = hashed_ngrams(["the cat sat", "The  cat sat!", "357 + 12"], 256)
     >>> bool(a @ b > 0.8), bool(abs(a @ c) < 0.2)
@@ -114,12 +120,17 @@ def hashed_ngrams(texts: Sequence[str], size: int, n: int = 3) -> Tensor:
 
 @part
 class embedding_novelty(_Remembers):
-    r"""$\frac1k \sum_{j=1}^{k} (1 - \cos(x, m_j))$: the mean distance to the $k$ nearest of what was said before (novelty
+    r"""$\frac1k \sum_{j=1}^{k} (1 - \cos(x, m_j))$: the mean distance to the $k$ nearest earlier texts (novelty
     search, Lehman & Stanley 2011), from 0 for the same again to about 1 for nothing in common.
 
     Texts are vectors of hashed n-grams of characters (`hashed_ngrams`, of `size` numbers): they see spelling, not meaning, and
     a paraphrase is new. Of the last `memory` completions of earlier steps the nearest are taken; while there are none it does
     not apply.
+
+    Args:
+        k: number of nearest completions.
+        size: length of the vectors.
+        memory: completions that are remembered.
 
     >>> import guerdon as gd
     >>> new = gd.embedding_novelty(k=1)
@@ -150,12 +161,18 @@ class embedding_novelty(_Remembers):
 
 @part
 class rnd(_Remembers):
-    r"""$\|f(x) - \hat f(x)\|^2$ over its root mean square so far: how badly a net $\hat f$, trained on what was said before,
+    r"""$\|f(x) - \hat f(x)\|^2$ over its root mean square so far: how badly a net $\hat f$, trained on earlier texts,
     predicts a fixed random net $f$ (random network distillation, Burda et al. 2018, arXiv:1810.12894).
 
     $x$ are the hashed n-grams of `embedding_novelty`; both nets have one hidden layer of `width`. Each step is rated first,
     then learned from in `updates` steps of gradient descent. The nets are drawn by the run's seed. Burda et al. learn with
     Adam, and divide by the running deviation of returns.
+
+    Args:
+        width: units of the hidden layers.
+        size: length of the vectors.
+        lr: learning rate of the trained net.
+        updates: its gradient steps in each step of the run.
 
     >>> import guerdon as gd
     >>> curious = gd.rnd()

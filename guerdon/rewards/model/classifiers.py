@@ -31,12 +31,16 @@ AT_ONCE = 16384  # tokens of one pass
 
 @part
 class classifier(Leaf):
-    r"""What a sequence classifier of `transformers`' with one label says of a conversation, its last answer included; or with
+    r"""The output of a one-label sequence classifier of `transformers` for a conversation, its last answer included; or with
     `squash` $\sigma$ of it. `folder` is where it lies, with its tokenizer and chat template: a reward model such as those of
     RewardBench (Lambert et al. 2024, arXiv:2403.13787).
 
     It is loaded when it is first asked, onto the GPU where there is one, and stays in this process. What is longer than it can
     look at failed. It is hashed by its files.
+
+    Args:
+        folder: path of the classifier, with its tokenizer and chat template.
+        squash: return the logistic function of its output.
 
     >>> import guerdon as gd
     >>> gd.classifier("models/reward", squash=True)
@@ -80,7 +84,7 @@ def is_classifier(folder: Path) -> bool:
 
 
 def messages_of(fields: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """A sample as messages: what was shown and said, turn by turn."""
+    """A sample as messages, turn by turn."""
     messages: list[dict[str, Any]] = []
     for turn in fields.get("path") or conversation(fields):
         shown = turn.view if isinstance(turn.view, list) else [{"role": "user", "content": str(turn.view)}]

@@ -42,6 +42,9 @@ class self_certainty(_Confidence):
     counts, for over what has no probability the sum is infinite. Intuitor's code leaves out the constant $-\log|V|$, which
     changes no advantage within a group. `model` is a name of the run's models; it must read `certainty`, as `lm` does.
 
+    Args:
+        model: name of a model of the run.
+
     >>> import guerdon as gd
     >>> print(gd.self_certainty("critic") + gd.low_entropy().weight(0.1))
     self_certainty + 0.1 * low_entropy
@@ -59,6 +62,9 @@ class low_entropy(_Confidence):
     `losses.penalties.entropy` is the opposite: a bonus in the loss for *high* entropy. $p_t$ is the distribution that was
     sampled from, cuts and all. `model` is a name of the run's models.
 
+    Args:
+        model: name of a model of the run.
+
     >>> import guerdon as gd
     >>> print(gd.exact() + gd.low_entropy().weight(0.01))
     exact + 0.01 * low_entropy
@@ -71,10 +77,13 @@ class low_entropy(_Confidence):
 
 @part
 class likelihood(_Confidence):
-    r"""$\frac1T\sum_t \log p_t(y_t)$: the mean log-prob of what was said; $-\log$ of its perplexity.
+    r"""$\frac1T\sum_t \log p_t(y_t)$: the mean log-prob of the generated text; $-\log$ of its perplexity.
 
     Of the policy itself it is confidence; of another model (`model`, a name of the run's models) it is how natural that one
     finds the text. Taken over its own samples its mean is minus the entropy, so it rewards low entropy as well.
+
+    Args:
+        model: name of a model of the run.
 
     >>> import guerdon as gd
     >>> gd.likelihood("reference")
@@ -90,11 +99,15 @@ class perplexity_gain(ModelLeaf):
     r"""$\frac1T\sum_t \log p(a_t \mid x, y, a_{<t}) - \frac1T\sum_t \log p(a_t \mid x, a_{<t})$: how much the completion $y$
     raises a model's mean log-prob of the answer $a$; the logarithm of the factor by which its perplexity falls.
 
-    The model is shown the prompt, and the prompt, `between` and the completion, and made to say the answer each time.
+    The model is shown the prompt, and the prompt, `between` and the completion, and the answer is teacher-forced each time.
     Quiet-STaR (Zelikman et al. 2024, arXiv:2403.09629) rewards thoughts by how much they raise the likelihood of the text to
-    come; its baseline is the mean over thoughts, here it is no thought at all. A completion that states the answer earns most,
+    come; its baseline is the mean over thoughts, here no thought. A completion that states the answer earns most,
     so where the policy sees the answer it learns to copy. Without an answer it does not apply; what is too long for the model
     failed.
+
+    Args:
+        model: name of a model of the run.
+        between: text between prompt and completion.
 
     >>> import guerdon as gd
     >>> print(gd.perplexity_gain("reader").clip(-1, 1))

@@ -64,7 +64,7 @@ class SampleTokens:
     own: bool  # whether its steps are exactly those taken; which of them were supplied is then known
 
     def read(self, name: str, want: Sequence[str]) -> dict[str, Tensor]:
-        """What a model says about the batch; what a stage before this one had it say is not asked again."""
+        """A model's readings of the batch; those that an earlier stage asked for are not computed again."""
         model = model_of(self.play, name)
         readable(model, want, name)
         there = {r: self.batch[f"{name}.{r}"] for r in want if f"{name}.{r}" in self.batch.cols}
@@ -141,7 +141,7 @@ def too_long(name: str) -> Outcome:
 
 
 def conversation(fields: Mapping[str, Any]) -> list[Segment]:
-    """What was shown and said in a sample that no run played: all before its last turn is the view of that turn."""
+    """The turns of a sample that no run played: all before its last turn is the view of that turn."""
     for name in ("prompt", "completion"):
         if name not in fields:
             raise UserError(f"a reward model reads a prompt and a completion, and a sample here has no {name!r}")

@@ -41,7 +41,7 @@ class _Brought:
 
 
 class ScorerLeaf(ModelLeaf):
-    """What a model with a value head says. One in a folder is hashed by its weights: where it lies is no part of a run."""
+    """Scores of a model with a value head. One in a folder is hashed by its weights: its place is not part of a run."""
 
     model: str
 
@@ -59,7 +59,7 @@ class ScorerLeaf(ModelLeaf):
         return _Brought({self.model: scorer})
 
     def meant(self) -> dict[str, Any]:
-        """For the hash: a folder stands for what is in it."""
+        """For the hash: a folder is replaced by its contents."""
         return {"model": f"weights {opened_scorer(self.model)[1]}"} if is_folder(self.model) else {}
 
 
@@ -70,14 +70,18 @@ def is_folder(model: str) -> bool:
 
 @part
 class outcome_model(ScorerLeaf):
-    r"""$r = w \cdot h_T + b$: what a reward model's head says after the last token of a sample, or with `squash`
+    r"""$r = w \cdot h_T + b$: the output of a reward model's head after the last token of a sample, or with `squash`
     $\sigma(r)$, the probability that it is right, or better, of a head trained with a logistic loss.
 
     The scalar head on a language model is that of Stiennon et al. (2020, arXiv:2009.01325) and of the outcome-supervised
     models of Cobbe et al. (2021, arXiv:2110.14168). `model` is a name of the run's models; or, with a slash in it, the folder
     of a finished run of `reward_model` or of any model with a value head, which is loaded when it is first asked and works
-    outside of runs too. One whose tokens are other than the player's is told the conversation again in its own; a sample too
+    outside of runs too. One with other tokens than the player's gets the conversation re-encoded in its own; a sample too
     long for it failed.
+
+    Args:
+        model: name of a model of the run, or folder of a finished one.
+        squash: return the probability.
 
     >>> import tempfile
     >>> import guerdon as gd
@@ -106,10 +110,16 @@ class process_model(ScorerLeaf):
 
     A step is a line of the text, a turn or a token. `aggregate`: the `product` is the probability that all steps are right if
     they err independently (Lightman et al. 2023, arXiv:2305.20050), the `min` that of the weakest (Wang et al. 2023,
-    Math-Shepherd, arXiv:2312.08935), the `last` says how it stands at the end (Snell et al. 2024, arXiv:2408.03314); `mean`
+    Math-Shepherd, arXiv:2312.08935), the `last` is the score at the end (Snell et al. 2024, arXiv:2408.03314); `mean`
     and `sum` pay for length or do not. `steps` gives the numbers themselves, for credit along the sample and for `delta` and
-    `potential`; `detail` says after how many of its actions each step ends. Without `squash` numbers are as the head says
-    them. `model` as in `outcome_model`.
+    `potential`; `detail` has after how many of its actions each step ends. Without `squash` numbers are the head's
+    own. `model` as in `outcome_model`.
+
+    Args:
+        model: name of a model of the run, or folder of a finished one.
+        steps: what a step is: "line", "turn" or "token".
+        aggregate: how steps become one number.
+        squash: return probabilities.
 
     >>> import guerdon as gd
     >>> print(gd.process_model("prm", aggregate="steps"))
@@ -152,12 +162,19 @@ class implicit(ModelLeaf):
     al. 2024, arXiv:2404.12358); trained on outcomes alone the same ratio is a process reward (Yuan et al. 2024,
     arXiv:2412.01981), which PRIME (Cui et al. 2025, arXiv:2502.01456) trains while it is used. `beta` is PRIME's 0.05.
 
-    `model` and `reference` are names of the run's models that read text alike; `per` is what one number stands for. All but
-    `sample` come in steps, for credit along the sample; `detail` says after how many of its actions each ends. With `so_far`
+    `model` and `reference` are names of the run's models that read text alike; `per` is the unit of one number. All but
+    `sample` come in steps, for credit along the sample; `detail` has after how many of its actions each ends. With `so_far`
     the number of a step is the sum up to its end, $q_t$, which for a model of outcomes is how the sample stands by then: what
     judges steps, while the single numbers, $q_t - q_{t-1}$, are what each added. Log-probs are
     of the distributions that were sampled from: with top-k and the like, a token the reference cuts off has none, and the
     sample failed.
+
+    Args:
+        model: name of the trained model.
+        reference: name of the reference model.
+        beta: scale of the log-ratio.
+        per: unit of one number.
+        so_far: sum up to the end of each step.
 
     >>> import guerdon as gd
     >>> print(gd.implicit(per="line").weight(2.0))
@@ -199,7 +216,8 @@ class implicit(ModelLeaf):
 
 
 def in_steps(values: list[float], pieces: list[torch.Tensor], own: bool) -> Outcome:
-    """Numbers for pieces of a sample, and after how many of its actions each ends, unless they were told in other tokens."""
+    """Numbers for pieces of a sample, and after how many of its actions each ends, unless they were re-encoded in other
+    tokens."""
     outcome = outcome_of(values)
     if outcome.reason is not Reason.VALUE:
         return outcome
@@ -218,14 +236,18 @@ def backwards(text: str) -> str:
 
 @part
 class two_way(ScorerLeaf):
-    r"""$r_j = \frac12\left(\sigma(v_j^{\rightarrow}) + \sigma(v_j^{\leftarrow})\right)$ for each line $j$: what the head
-    of a process reward model says after it where the answer is told in order, and where it is told from its last line to
-    its first (The Bidirectional Process Reward Model, Zhang et al. 2025, arXiv:2508.01682, first version).
+    r"""$r_j = \frac12\left(\sigma(v_j^{\rightarrow}) + \sigma(v_j^{\leftarrow})\right)$ for each line $j$: the output
+    of a process reward model's head after it with the lines in order, and with the lines in reverse (The Bidirectional
+    Process Reward Model, Zhang et al. 2025, arXiv:2508.01682, first version).
 
-    So what comes later can tell against a line. `aggregate` and `model` are as in `process_model`, the model being one
+    So later lines can lower the score of a line. `aggregate` and `model` are as in `process_model`, the model being one
     that was taught both orders (`guerdon train biprm`); of one that was not, the second reading is a guess. It costs two
     readings of every answer. An answer has one turn. One that is too long for the model failed. Not for judging an answer
-    that is still being written: what it says of a line changes with the lines to come.
+    that is still being written: its score of a line changes with the lines to come.
+
+    Args:
+        model: name of a model of the run.
+        aggregate: how lines become one number.
 
     >>> import tempfile
     >>> import guerdon as gd
@@ -268,7 +290,7 @@ class two_way(ScorerLeaf):
 
 
 def _turned(fields: Any) -> dict[str, Any]:
-    """A sample whose answer is told from its last line to its first."""
+    """A sample whose answer has its lines in reverse."""
     if len(fields.get("turns", [""])) > 1:
         raise UserError("two_way reverses the lines of one answer, and a sample here has several turns")
     shown = fields["view"] if "view" in fields else fields.get("prompt", "")

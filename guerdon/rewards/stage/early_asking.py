@@ -1,7 +1,7 @@
 """Asking about episodes as they end: what stages that score have in common.
 
-What waits (a worker, a box, a server) is asked about an episode while others are still being played, and what it said is there
-when the stage is called. What it said is what it would have said then. Boxes are asked equal questions once a step.
+What waits (a worker, a box, a server) is asked about an episode while others are still being played, and its result is there
+when the stage is called. The result is the same as it would be then. Boxes are asked equal questions once a step.
 Leaves out: which rewards wait (`asking/function.py`), the columns (`score_stages.py`).
 """
 
@@ -82,13 +82,13 @@ class AsksEarly:
 
 
 def listeners(stages: Iterable[Any], seed: int) -> list[Listener]:
-    """Who is to be told of every episode that has ended: of these stages those that ask early. `seed` is the run's."""
+    """The listeners for finished episodes: of these stages those that ask early. `seed` is the run's."""
     early = [stage for stage in stages if hasattr(stage, "prefetch") and getattr(stage, "asks_early", True)]
     return [functools.partial(stage.prefetch, seed=seed) for stage in early]
 
 
 def _keys(samples: Samples) -> list[tuple[int, str, int]]:
-    """What tells the samples of a run apart: the step, the episode and its last segment."""
+    """What identifies the samples of a run: the step, the episode and its last segment."""
     assert samples.batch is not None and samples.track is not None
     place = samples.batch.place[samples.batch.leaf[samples.track]].tolist()
     episodes = [fields["episode"] for fields in samples.fields]

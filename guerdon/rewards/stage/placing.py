@@ -3,7 +3,7 @@
 A list with a number a turn lies on the turns' last actions.
 A list with a number an action lies on the actions.
 A list with a number a line (of a model that spells its actions as text) lies on the lines' last actions.
-A reward that knows where its steps end says so, `detail["ends"]`.
+A reward that knows where its steps end reports it, `detail["ends"]`.
 Where the places are not known, and for a plain number, the whole lies on the track's last action.
 Every other action of the track has 0, so that the sum along a track is its score.
 The rewards of an environment become columns the same way.
@@ -52,7 +52,7 @@ def step_column(batch: Batch, whole: Column, play: Play, role: Roles) -> Column:
         where.append(own[k])
         value.append(pay)
     none = torch.zeros(0, dtype=torch.long)
-    # a step that several tracks share has the mean of what they say of it
+    # a step that several tracks share has the mean of their scores of it
     total = gather_up(torch.cat([none.double(), *value]), torch.cat([none, *where]), batch.S, "mean")
     reason = torch.where(torch.isnan(total), _why(batch, whole), 0)
     apart = total.abs() > LARGEST  # numbers that a column holds may add up, on one action, to one that it does not hold
@@ -94,7 +94,7 @@ def _line_ends(batch: Batch, play: Play, role: Roles, tracks: Sequence[int]) -> 
 
 
 def _why(batch: Batch, whole: Column) -> Tensor:
-    """[S] why a step has no value: the worst of what its tracks say; not applicable where they say nothing."""
+    """[S] why a step has no value: the worst of its tracks' reasons; not applicable where they have none."""
     index, track = batch.track_steps
     worst = gather_up(whole.reason[track].double(), index, batch.S, "max")
     return worst.clamp(min=float(Reason.NOT_APPLICABLE))
@@ -112,6 +112,10 @@ class paid(FieldColumns):
 
     What was never paid is *not applicable*: a turn that was not, the steps of tracks that never were. FAILED segments, pay that
     is NaN or more than float32 holds, and sums that one is part of, have *failed*.
+
+    Args:
+        gives_to: column of the sum.
+        of: sum along the track, or over the role's whole episode.
 
     >>> import guerdon as gd
     >>> from guerdon.core.example import ExamplePlay

@@ -34,6 +34,11 @@ class score(AsksEarly, FieldColumns):
     asked about an episode as soon as it ends, while others are still being played. Groups, for what is normalised within
     them, are the tries at one task by one role.
 
+    Args:
+        reward: a reward, or a formula of rewards.
+        gives_to: column of the reward.
+        role: whose tracks are scored, one role or several.
+
     >>> import guerdon as gd
     >>> gd.rewards.score(gd.exact() - gd.length(64).weight(0.1)).gives
     ('reward', 'reward_steps')
@@ -103,6 +108,11 @@ class verified(AsksEarly, FieldColumns):
     """The truth: the task's own checker, 1.0 right and 0.0 wrong. What `accuracy` is made of, whatever the reward is. `role` is
     whose tracks it looks at, one role's or several's. A source that checks later is asked as episodes end.
 
+    Args:
+        task: the source with the checker.
+        gives_to: column of the result.
+        role: whose tracks are checked, one role or several.
+
     >>> import guerdon as gd
     >>> gd.rewards.verified(gd.tasks.load("chain:2")).gives
     ('correct',)
@@ -136,6 +146,9 @@ class verified(AsksEarly, FieldColumns):
 def checker(source: Any) -> Leaf:
     """A task's own verdict as a reward.
 
+    Args:
+        source: the source with the checker.
+
     >>> import guerdon as gd
     >>> task = gd.tasks.load("chain:1").get("train", 0)
     >>> gd.score_samples(gd.rewards.checker(gd.tasks.load("chain:1")), [{"task": task, "completion": f"= {task.answer}"}]).whole
@@ -153,7 +166,7 @@ def checker(source: Any) -> Leaf:
     return made
 
 
-@part(name="reward")  # which it is to whoever reads a recipe: how it is asked changes no score
+@part(name="reward")  # which it is to the reader of a recipe: how it is called changes no score
 class verdict(reward):
     """A check as a reward, asked by its async twin where it has one. It has no time limit: what it asks has its own, and how
     long a box is waited for depends on the others."""

@@ -48,8 +48,8 @@ async def score_later(
     known: Sequence[Sequence[Outcome | None]] | None = None,
     pool: Executor | None = None,
 ) -> FormulaScores:
-    """Ask a formula's leaves about samples and work the formula out. `known` is what each leaf has already said, None where
-    it is still to be asked. Those that keep a thread busy do so in one of `pool`, where there is one."""
+    """Ask a formula's leaves about samples and work the formula out. `known` is what each leaf has already returned, None
+    where it is still to be called. Those that keep a thread busy do so in one of `pool`, where there is one."""
     leaves = formula.leaves
     questions = [(leaf, samples.pick(_unknown(known[n])) if known else samples) for n, leaf in enumerate(leaves)]
     here = [n for n, leaf in enumerate(leaves) if pool is None or leaf.waits]
@@ -198,6 +198,15 @@ def score_samples(
     `group` numbers the samples that are tries at one prompt (all are, when left out). `step` of `steps` is where the run
     stands, `metrics` the means of the step before: both for rewards with schedules. What is random follows `seed` and `step`.
 
+    Args:
+        reward: the reward.
+        samples: their fields by name.
+        group: number of each sample's group; one group by default.
+        step: the run's step, for schedules.
+        steps: length of the run, for schedules.
+        metrics: means of the step before, for schedules.
+        seed: of everything random.
+
     >>> import guerdon as gd
     >>> formula = gd.exact() + gd.length(3).weight(0.5)
     >>> scored = gd.score_samples(formula, [{"completion": "4", "answer": "4"}, {"completion": "5", "answer": "4"}])
@@ -260,7 +269,7 @@ def _question(
 
 
 def _fields(sample: Mapping[str, Any]) -> dict[str, Any]:
-    """A sample as leaves are asked about it: what is no field of a track stands in `meta`."""
+    """A sample as leaves are asked about it: what is not a field of a track is in `meta`."""
     own = sample.get("meta")
     others = {name: value for name, value in sample.items() if name not in FIELDS}
     return {

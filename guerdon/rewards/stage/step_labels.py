@@ -39,6 +39,11 @@ class line_labels(FieldColumns):
     The answer is a line like any other. A solution that ends without one errs in its last line; of one that was cut short
     the lines that are there are labelled. Truth is the family's, so labels are exact; tracks of other roles have none.
 
+    Args:
+        task: the source with the step checker.
+        gives_to: column of the labels.
+        role: whose tracks are labelled.
+
     >>> import guerdon as gd
     >>> gd.rewards.line_labels(gd.tasks.chain(level=2)).gives
     ('labels',)
@@ -94,7 +99,7 @@ def checked_solutions(batch: Batch, task: Family, play: Play, role: Roles = "pol
 
 
 def _checked(track: int, ends: list[int], line_marks: str, cut: bool) -> CheckedSolution:
-    """`line_marks` has a mark for the answer even where none came: that one is the last line's, or nobody's if it was cut."""
+    """`line_marks` has a mark for the answer even where none came: that one is the last line's, or none's if it was cut."""
     labels = [float(mark == "+") for mark in line_marks]
     missing = len(labels) > len(ends)
     labels = labels[: len(ends)]
@@ -109,6 +114,10 @@ class given_labels(FieldColumns):
     the first wrong one. One whose label is neither has none, and so have all other tokens.
 
     Steps are distinguished by the lines that they take. A track with another text than its task's solution has no labels.
+
+    Args:
+        gives_to: column of the labels.
+        role: whose tracks are labelled.
 
     >>> import guerdon as gd
     >>> gd.rewards.given_labels().gives
@@ -160,8 +169,12 @@ class line_ends(FieldColumns):
     """A step column: on the last token of every line its number, from 1; no other step has one.
 
     A line ends where text follows it, so blank lines and the end of an answer belong to the line before. Lines are those of the
-    text as the model that acted spells it; of a model without text there are none to be had, and the run says so. In a tree a
+    text as the model that acted spells it; a model without text has none, and the run reports that. In a tree a
     step has the number that the last of its tracks gives it; they agree, for they spell the same beginning.
+
+    Args:
+        role: whose tracks are numbered.
+        gives_to: column of the numbers.
 
     >>> import guerdon as gd
     >>> gd.rewards.line_ends().gives
@@ -188,18 +201,25 @@ class line_ends(FieldColumns):
 
 @part(was="lines_played_on")
 class monte_carlo_labels(FieldColumns):
-    r"""A step column: on the last token of each line, whether the answer is found from there, as `tries` that go on say it.
+    r"""A step column: on the last token of each line, whether the answer is found from there, estimated by `tries` rollouts.
 
-    $y_j = \max_i c_i$ over the tries $i$ that go on after line $j$: 1 where any of them is right (hard estimation), or with
+    $y_j = \max_i c_i$ over the rollouts $i$ from line $j$: 1 where any of them is right (hard estimation), or with
     `soft` their mean $\bar c$. The last line has the solution's own score. Math-Shepherd (Wang et al. 2023,
-    arXiv:2312.08935), which takes 8 tries and hard labels. `score` is the stage that scored the solutions; it scores what is
-    played on too. Every try counts in the budget: `tries` for each line but the last.
+    arXiv:2312.08935), which takes 8 tries and hard labels. `score` is the stage that scored the solutions; it scores the
+    rollouts too. Every try counts in the budget: `tries` for each line but the last.
 
     *Assumes* scores of 0 and 1, an environment that does the same again for the same actions, and solutions that do not branch.
     *Biased* for the truth of a line: a policy that repairs errors makes wrong lines right, one that never finds the answer
     makes right lines wrong; and hard labels grow with `tries`. Soft ones are unbiased for the chance to get there.
 
-    A solution without a score is not played on; a line none of whose tries has one has no label. `NAME/rollouts` is logged.
+    A solution without a score gets no rollouts; a line none of whose rollouts has one has no label. `NAME/rollouts` is logged.
+
+    Args:
+        score: the stage that scored the solutions.
+        tries: rollouts from each line.
+        soft: label with their mean score.
+        gives_to: column of the labels.
+        role: whose tracks are labelled.
 
     >>> import guerdon as gd
     >>> stage = gd.rewards.monte_carlo_labels(gd.rewards.verified(gd.tasks.chain(level=2)), tries=4)
@@ -248,7 +268,7 @@ class monte_carlo_labels(FieldColumns):
         return [(k, lines) for k, lines in each if lines]
 
     def _ask(self, batch: Batch, step: int) -> Ask:
-        """Tries that go on after a step."""
+        """Rollouts from a step."""
         segment = int(batch.seg[step])
         episode, place = batch.episodes[int(batch.episode[segment])], int(batch.place[segment])
         at = step - int(starts(batch.length)[segment]) + 1

@@ -24,16 +24,22 @@ from guerdon.rewards.text.overlap import vote
 
 @part
 class majority(Leaf):
-    r"""1 if a sample's answer is the most frequent one of its group, else 0: the majority as the truth that nobody labelled
+    r"""1 if a sample's answer is the most frequent one of its group, else 0: the majority as a pseudo-label
     (TTRL, Zuo et al. 2025, arXiv:2504.16084).
 
     The answer is the number, or the text (in any case, any space as one), that follows the last place of the first of
     `marks` that occurs; without one it is the last number, or the whole text, unless `fallback` is off. $m$ answers with the
-    most votes earn $1/m$ each, what breaking the tie at random would pay on average; so a group in which all differ says
-    nothing about any of them. With `share` it is instead the share of the votes that went to the sample's answer.
+    most votes earn $1/m$ each, what breaking the tie at random would pay on average; so a group in which all differ does
+    not distinguish them. With `share` it is instead the share of the votes that went to the sample's answer.
 
-    A completion without an answer cast no vote and earns 0. Where nobody in the group voted, and for a sample without a
-    completion, it does not apply.
+    A completion without an answer cast no vote and earns 0. Where no sample of the group voted, and for a sample without
+    a completion, it does not apply.
+
+    Args:
+        answer: what is compared: the last number, or the text.
+        marks: the answer follows the last place of the first that occurs.
+        fallback: without a mark take the last number, or the whole text.
+        share: pay the share of the votes.
 
     >>> import guerdon as gd
     >>> said = [{"completion": text} for text in ("so 4", "it is 4.0", "5", "who knows")]
@@ -83,8 +89,10 @@ class win_rate(Around):
     beats under another reward, ties half.
 
     It keeps the order that a reward gives and forgets its scale, so outliers count as any other win. Samples without a value
-    keep their reason and are beaten by nobody; the only one of its group that has a value beat nobody, and the win rate does
-    not apply.
+    keep their reason and count in no comparison; for the only one of its group with a value the win rate does not apply.
+
+    Args:
+        reward: the reward that is compared.
 
     >>> import guerdon as gd
     >>> brief = gd.win_rate(gd.length(1, margin=9, unit="words"))

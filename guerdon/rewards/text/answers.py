@@ -1,7 +1,7 @@
 """Rewards that compare a completion with the truth: equal text, numbers, formulas, lists, patterns, JSON, shared words.
 
 Each can be called as it stands, `exact()("4", "4")`, and is a term of any formula, `exact() + bleu().weight(0.1)`.
-Without an answer to compare with, all say None: not applicable.
+Without an answer to compare with, all return None: not applicable.
 Leaves out: how answers are found in text (`core/answer_text.py`), the counting of shared words (`overlap.py`),
 and anything that runs code or asks a model.
 """
@@ -38,6 +38,11 @@ class exact(Leaf):
     `casefold` ignores case, `spaces` takes any run of space for one. With a `mark` ("Answer:", "<answer>", "####") only what
     follows its last place counts, and a completion without it is wrong.
 
+    Args:
+        casefold: ignore case.
+        spaces: treat any run of white space as one space.
+        mark: only what follows its last place counts.
+
     >>> import guerdon as gd
     >>> gd.exact()(" Paris\\n", "Paris"), gd.exact(casefold=True, mark="Answer:")("I think. Answer: paris", "Paris")
     (1.0, 1.0)
@@ -59,6 +64,12 @@ class one_of(Leaf):
     """1 if the completion is one of several right answers, else 0; otherwise as `exact`.
 
     The right answers are the task's `answers` (a key of its meta) or, without them, `answer` split at `separator`.
+
+    Args:
+        separator: between the right answers in `answer`.
+        casefold: ignore case.
+        spaces: treat any run of white space as one space.
+        mark: only what follows its last place counts.
 
     >>> import guerdon as gd
     >>> gd.one_of()("NYC", "New York | NYC"), gd.one_of()("NYC", answers=["New York"])
@@ -94,6 +105,13 @@ class same_set(Guarded):
     As sets: order and repeats do not matter, and `partial` pays F1 $= 2|A \cap B| / (|A| + |B|)$. With `ordered`, as lists,
     and `partial` pays the share of places that agree, over the longer list. `mark` as in `exact`; `seconds` as in `matches`.
 
+    Args:
+        separator: pattern between items.
+        ordered: compare places.
+        partial: pay the share that agrees.
+        casefold: ignore case.
+        mark: only what follows its last place counts.
+
     >>> import guerdon as gd
     >>> gd.same_set()("[3, 1, 2]", "1, 2, 3"), gd.same_set(partial=True)("1, 2, 4", "1, 2, 3")
     (1.0, 0.6666666666666666)
@@ -128,6 +146,13 @@ class numeric(Leaf):
     MATH's \boxed, arXiv:2103.03874), else the last in the text, or, without `fallback`, none: wrong. Read are signs, thousands
     separators, fractions, powers and scientific notation, plain or in LaTeX. The tolerances `absolute` and `relative` are 0
     until a task asks for them. A percent sign is a `unit` to ignore, as in MATH's `is_equiv`, or a `hundredth`: 50% is 0.5.
+
+    Args:
+        absolute: absolute tolerance.
+        relative: tolerance relative to the answer.
+        marks: the number follows the last place of the first that occurs.
+        fallback: without a mark take the last number.
+        percent: ignore a percent sign, or divide by 100.
 
     >>> import guerdon as gd
     >>> gd.numeric()("48 / 2 = 24, 48 + 24 = 72 clips.\n#### 72", "72"), gd.numeric()(r"It is \boxed{\frac{3}{4}}.", "0.75")
@@ -170,9 +195,13 @@ class maths(Guarded):
 
     Needs `pip install 'guerdon[maths]'`. The answer is one expression, in LaTeX or plain; in the completion \boxed counts
     first, then LaTeX between dollars, then plain numbers: of a bare `2x + 1` only the 2 is seen. Decimals agree to `digits`
-    places; `strict` minds the names of variables and tells sets from tuples; both defaults are Math-Verify's. Some formulas
-    (10^{10^{10}}) take for ever: it works in a worker process, and after `seconds` (Math-Verify's 5, here for reading and
-    comparing together) the score has timed out.
+    places; `strict` compares the names of variables and distinguishes sets from tuples; both defaults are Math-Verify's. Some
+    formulas (10^{10^{10}}) take for ever: it works in a worker process, and after `seconds` (Math-Verify's 5, here for
+    reading and comparing together) the score has timed out.
+
+    Args:
+        digits: decimal places that must agree.
+        strict: compare names of variables, and distinguish sets from tuples.
 
     >>> import guerdon as gd
     >>> same = gd.maths()
@@ -202,6 +231,11 @@ class matches(Guarded):
 
     Python's `re` can take time exponential in the text for a pattern such as `(a+)+b`, and models find such texts: it works
     in a worker process, and after `seconds` the score has timed out.
+
+    Args:
+        pattern: regular expression.
+        how: match the whole completion, or search in it.
+        casefold: ignore case.
 
     >>> import guerdon as gd
     >>> gd.matches(r"\d+")("42"), gd.matches(r"\d+")("42 apples"), gd.matches(r"\d+", how="search")("42 apples")
@@ -234,6 +268,10 @@ class json_schema(Guarded):
     first object or array; with `whole` only the whole will do. Without a `schema` here, the task's own is taken (a key of its
     meta). References to other documents are never fetched. Its patterns can take for ever: it works in a worker process, and
     after `seconds` the score has timed out.
+
+    Args:
+        schema: the schema; the task's own when None.
+        whole: the whole completion must be JSON.
 
     >>> import guerdon as gd
     >>> wanted = {"type": "object", "required": ["name"]}
@@ -291,6 +329,11 @@ class bleu(Leaf):
     mteval-v13a, method 3 of Chen and Cherry, WMT 2014); `floor` puts 0.1 there, `add-k` adds 1 above order 1, `none` leaves 0.
     Tokens, smoothing and $N$, at most `order` and the completion's length, are those of sacreBLEU's `sentence_bleu`
     (arXiv:1804.08771); only for `add-k` sacreBLEU also counts orders above the length, as if all of them were right.
+
+    Args:
+        order: longest n-gram.
+        smooth: how orders without a match are counted.
+        casefold: ignore case.
 
     >>> import guerdon as gd
     >>> round(gd.bleu()("the cat sat on a mat", "the cat sat on the mat"), 4)

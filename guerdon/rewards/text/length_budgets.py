@@ -22,7 +22,10 @@ from guerdon.rewards.text.shape import Unit, size
 @part
 class used(Leaf):
     """How long a completion is: a plain number, for formulas to make something of. Not applicable where the unit is actions
-    and nobody knows them.
+    and these are unknown.
+
+    Args:
+        unit: what length counts: "actions", "words" or "characters".
 
     >>> import guerdon as gd
     >>> gd.rewards.used(unit="words")("a b c")
@@ -47,6 +50,11 @@ class keeps_to(Around):
     Hammoud et al. 2025 (arXiv:2508.08940, section 3.3), with a largest value of 1. So an answer is to use its budget up:
     what is too short is paid less, as what is too long is. Without `ramp` it is the paper's band instead (section 4.5), 1
     for all up to $B$, in which the shortest answers are the easiest to earn.
+
+    Args:
+        budget: the budget, a number or a schedule.
+        ramp: pay less below the budget too.
+        reward: what is compared with the budget.
 
     >>> import guerdon as gd
     >>> said = [{"completion": "a " * n} for n in (1, 4, 6, 9)]
@@ -86,6 +94,10 @@ class within_budget(Leaf):
     costs 1 over the whole length are the released code's, which also takes the smaller of both lines where $n < b$; here it
     is as the equations have it. `budget` is read from the ask's note, where `curricula.budgets.budgeted` puts it.
 
+    Args:
+        limit: length from which the reward is 0.
+        unit: what length counts: "actions", "words" or "characters".
+
     >>> import guerdon as gd
     >>> [round(gd.rewards.within_budget(8, unit="words")("a " * n, budget=4), 3) for n in (1, 4, 6, 8, 9)]
     [2.828, 2.828, 1.281, -0.5, 0.0]
@@ -116,8 +128,11 @@ class within_budget(Leaf):
 
 @part
 class promise(Leaf):
-    """What a right answer within the ask's budget is worth, whatever was said: the mark that a group under one budget is held
-    against (HBPO's `below_promise`). Not applicable to an ask without one.
+    """What a right answer within the ask's budget is worth, whatever its text: the baseline of a group under one budget
+    (HBPO's `below_promise`). Not applicable to an ask without one.
+
+    Args:
+        worth: the `within_budget` that sets the value.
 
     >>> import guerdon as gd
     >>> round(gd.rewards.promise(gd.rewards.within_budget(9))(budget=6), 6)  # 4 cos(60 degrees)

@@ -135,8 +135,8 @@ def _weight(counted: Counter[tuple[str, ...]], n: int, heavy: float) -> float:
 
 
 def subtrees_met(given: str, wanted: str) -> float:
-    """The share of the wanted program's subtrees, by their shapes and without names and constants, that the other has, each as
-    often; 0 where it is no program.
+    """The share of the wanted program's subtrees, by their shapes and without names and constants, that the other has, each
+    as often; 0 where it is not a program.
 
     >>> subtrees_met("y + 1", "x + 2"), subtrees_met("x * 2", "x + 2")
     (1.0, 0.0)
@@ -146,7 +146,7 @@ def subtrees_met(given: str, wanted: str) -> float:
 
 
 def shapes(program: str) -> Counter[str]:
-    """The subtrees of a program with more than one node, as text; none where it is no program.
+    """The subtrees of a program with more than one node, as text; none where it is not a program.
 
     >>> sorted(shapes("x + 2"))
     ['(BinOp (Name) (Add) (Constant))', '(Expr (BinOp (Name) (Add) (Constant)))']

@@ -24,6 +24,9 @@ class unit_tests(Leaf):
     Programs run in the sandbox, many at once, where nothing they print, patch or leave counts as passing; why one failed (an
     assert, a timeout, memory, a refused system call) is in the detail. A sandbox that fails is *failed*, never a 0.
 
+    Args:
+        partial: pay the share of tests that pass.
+
     >>> import asyncio
     >>> import guerdon as gd
     >>> tests = ["assert f(2) == 4", "assert f(3) == 9"]
@@ -56,6 +59,9 @@ class tests_passed(Leaf):
     with `passed_later(task, completion)`, a list of bools, as long for every try at a problem. Many are run at once. A sandbox
     that fails is *failed*, never a 0.
 
+    Args:
+        source: the source that runs the tests.
+
     >>> import guerdon as gd
     >>> source = gd.tasks.load("functions:1")
     >>> problem = source.get("train", 0)
@@ -74,7 +80,7 @@ class tests_passed(Leaf):
             )
 
     def meant(self) -> dict[str, Any]:
-        """For the hash: a source stands for what it asks."""
+        """For the hash: a source is replaced by its problems."""
         return {"source": fingerprint(self.source)}
 
     async def __call__(self, task: Task, completion: str) -> Score:

@@ -1,9 +1,9 @@
 """Rewards of a query: by what it returns, and for queries that are not right yet by their parts.
 
-Partial rewards look at whether a query runs, what it names, and how similar it is to the right one. They say nothing of what it
-returns, and all but `sql_form` and `sql_runs` read the right query: add them to `sql_answer` or a task's own check, which must
-weigh more.
-Leaves out: running and comparing queries (`tasks/field/sql_tasks.py`), reading them (`tasks/field/sql_parts.py`).
+Partial rewards look at whether a query runs, what it names, and how similar it is to the right one. They ignore what it
+returns, and all but `sql_form` and `sql_runs` read the right query: add them to `sql_answer` or a task's own check, which
+must weigh more. Leaves out: running and comparing queries (`tasks/field/sql_tasks.py`), reading them
+(`tasks/field/sql_parts.py`).
 """
 
 from __future__ import annotations
@@ -30,7 +30,10 @@ class sql_answer(Leaf):
     What is right: the mean F1 of tables, columns, conditions, aggregates, grouping and order, as sqlglot reads them, which
     needs `pip install 'guerdon[sql]'`; with `parts=0` only answers count, and nothing is needed. Databases, query and whether
     order counts come from the task's meta, as `gd.tasks.text_to_sql` has them. Queries run in the sandbox: one that never ends,
-    attaches a file or answers with millions of rows is wrong, and the detail says why.
+    attaches a file or answers with millions of rows is wrong, and the detail has the reason.
+
+    Args:
+        parts: value of a wrong query whose parts are all right.
 
     >>> import asyncio
     >>> import guerdon as gd
@@ -55,10 +58,13 @@ class sql_answer(Leaf):
 @part
 class sql_links(Leaf):
     r"""Schema linking: Jaccard's $|A \cap B| / |A \cup B|$ of the tables and columns that the query in a completion names and
-    those that the right one does (Reasoning-SQL, Pourreza et al. 2025, arXiv:2503.23157). What is no query has 0.
+    those that the right one does (Reasoning-SQL, Pourreza et al. 2025, arXiv:2503.23157). What is not a query has 0.
 
     `measure="recall"` is $|A \cap B| / |B|$, what the authors' training script computes: it costs nothing to name too much.
     Names are read without aliases, in lower case; the right query is the task's `query` in its meta.
+
+    Args:
+        measure: "jaccard" or "recall".
 
     >>> import guerdon as gd
     >>> right = "SELECT name FROM airports WHERE gates > 3"
@@ -82,6 +88,9 @@ class sql_ngrams(Leaf):
     one (Reasoning-SQL, Pourreza et al. 2025, arXiv:2503.23157, which takes two). Tokens are names, words, signs and values;
     all but texts are the same in any case. A query too short for any has 0.
 
+    Args:
+        n: tokens in a row.
+
     >>> import guerdon as gd
     >>> gd.rewards.sql_ngrams()("select name from flights", "SELECT name FROM airports")  # 2 pairs of 4
     0.5
@@ -99,7 +108,7 @@ class sql_ngrams(Leaf):
 @part
 class sql_clauses(Leaf):
     """How much of a query a reader would call right: the mean, over the clauses that either query has (select, from, where,
-    group, having, order, limit), of Jaccard's overlap of their items. What is no query has 0.
+    group, having, order, limit), of Jaccard's overlap of their items. What is not a query has 0.
 
     A rule in the place of a judge that is shown both queries: it sees which conditions, columns and orders agree, in whatever
     order they stand, and does not see that two conditions mean the same.
@@ -123,6 +132,9 @@ class sql_runs(Leaf):
     runs in the sandbox, and a sandbox that fails is *failed*. Given the `source` that a problem came from, `text_to_sql` or a
     mixture of its levels, it runs as that runs queries (`checker="plain"`).
 
+    Args:
+        source: where the problem comes from; with it queries run as that runs them.
+
     >>> import guerdon as gd
     >>> made = "CREATE TABLE t (a); INSERT INTO t VALUES (1);"
     >>> task = gd.Task("1", "What is a?", meta={"databases": [made]})
@@ -134,7 +146,7 @@ class sql_runs(Leaf):
     source: Any = None
 
     def meant(self) -> dict[str, Any]:
-        """For the hash: a source stands for what it asks."""
+        """For the hash: a source is replaced by its problems."""
         return {"source": fingerprint(self.source)}
 
     async def __call__(self, task: Task, completion: str, databases: Sequence[str]) -> float:

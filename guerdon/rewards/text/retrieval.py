@@ -63,6 +63,11 @@ class recall(_Ranked):
 
     A list of everything has recall 1: set `k`, or pay for precision too.
 
+    Args:
+        k: number of places that count; 0 counts all.
+        mark: only what follows its last place counts.
+        separator: pattern between ids.
+
     >>> import guerdon as gd
     >>> gd.recall(2)("d3, d1, d2", relevant=["d1", "d2"]), gd.recall(k=0)("d3, d1, d2", relevant=["d1", "d2"])
     (0.5, 1.0)
@@ -82,6 +87,11 @@ class ndcg(_Ranked):
     discounted by place, over those of the best order (Järvelin & Kekäläinen, ACM TOIS 2002).
 
     Gains are the grades themselves, as in scikit-learn's `ndcg_score`; for $2^g - 1$ give such grades.
+
+    Args:
+        k: number of places that count; 0 counts all.
+        mark: only what follows its last place counts.
+        separator: pattern between ids.
 
     >>> import guerdon as gd
     >>> round(gd.ndcg()("d2, d3, d1", relevant={"d1": 3, "d2": 1}), 4)
@@ -108,6 +118,11 @@ class reciprocal_rank(_Ranked):
 
     Steep at the top and flat below it: from place 1 to 2 it loses a half, from 9 to 10 about a hundredth.
 
+    Args:
+        k: number of places that count; 0 counts all.
+        mark: only what follows its last place counts.
+        separator: pattern between ids.
+
     >>> import guerdon as gd
     >>> gd.reciprocal_rank()("d3, d1", relevant=["d1"]), gd.reciprocal_rank(1)("d3, d1", relevant=["d1"])
     (0.5, 0.0)
@@ -130,6 +145,12 @@ class rank_incentive(_Ranked):
     A reward for every place gained, even far down where recall and MRR see nothing, as in the rank-incentive reward shaping of
     ConvSearch-R1 (Zhu et al. 2025, arXiv:2505.15776); that the pieces are these two lines is our choice. Give it a long
     list: what the search returned, in `ranking`.
+
+    Args:
+        k: place at which the second line reaches 0.
+        near: place at which the first line ends.
+        mark: only what follows its last place counts.
+        separator: pattern between ids.
 
     >>> import guerdon as gd
     >>> listed = [f"d{i}" for i in range(1, 200)]

@@ -1,4 +1,4 @@
-"""Rewards that look at a completion's form and not at what it says: tags, length, repetition.
+"""Rewards of a completion's form, not of its content: tags, length, repetition.
 
 They are to be added to, or gated by, a reward that knows the truth: alone, all of them are earned by empty or idle text.
 Leaves out: lengths compared within a group, which `formula/algebra.py` can express.
@@ -29,10 +29,16 @@ SLOT = re.compile(r"\s*<([\w-]+)>\s*\.\.\.?\s*</\1>\s*")
 class has_format(Guarded):
     r"""1 if the completion has the form of `template`: each of its tags exactly once, in order, nothing outside them; else 0.
 
-    The default is DeepSeek-R1's (arXiv:2501.12948); two dots stand for any text. With `partial`, the share of conditions that
+    The default is DeepSeek-R1's (arXiv:2501.12948); two dots match any text. With `partial`, the share of conditions that
     hold: one for each tag that stands there exactly once (open-r1's `tag_count_reward`) and one for order and nothing outside.
     `opened` is for prompts that end with the first tag. A `pattern` is used instead of the template: a regular expression for
     the whole completion, its dots matching line ends too, looked for in a worker process for at most `seconds`.
+
+    Args:
+        template: tags in order; two dots match any text.
+        pattern: a regular expression in place of the template.
+        partial: pay the share of conditions that hold.
+        opened: the prompt ends with the first tag.
 
     >>> import guerdon as gd
     >>> gd.has_format()("<think>2+2</think>\n<answer>4</answer>"), gd.has_format()("<think>2+2<answer>4</answer>")
@@ -101,7 +107,7 @@ def _in_order(text: str, tags: list[str]) -> bool:
 
 
 def size(completion: str, actions: Sequence[Any] | None, unit: Unit) -> int:
-    """How long a completion is. Where the unit is actions and nobody knows them, that is an error and no length."""
+    """How long a completion is. Where the unit is actions and these are unknown, that is an error."""
     if unit == "actions":
         if actions is None:
             raise UserError(
@@ -117,8 +123,13 @@ class length(Leaf):
     r"""A budget: $\mathrm{clip}(1 - (n - limit)/margin,\ 0,\ 1)$. 1 up to `limit`, then down to 0 over the next `margin`.
 
     The clipped line of L1's LCPO-Max (arXiv:2503.04697), without its factor for a right answer: multiply by one that knows.
-    Lengths are in actions (a language model's tokens), words or characters. Outside a run actions are there only if somebody
-    brings them, or names a tokenizer to count by.
+    Lengths are in actions (a language model's tokens), words or characters. Outside a run actions are known only if they are
+    given, or a tokenizer to count with.
+
+    Args:
+        limit: length up to which the reward is 1.
+        margin: further length over which it falls to 0.
+        unit: what length counts: "actions", "words" or "characters".
 
     >>> import guerdon as gd
     >>> [gd.length(4, margin=2, unit="words")(text) for text in ("a b c d", "a b c d e", "a b c d e f")]
@@ -145,6 +156,15 @@ class cosine_length(Leaf):
     So a right answer should be short and a wrong one long: more thought where it is needed. `correct` is taken from the task's
     meta or the call; only 1 or True is right. Defaults are those of open-r1's `get_cosine_scaled_reward`, which has no `over`
     and lets the cosine turn back beyond `limit`; None stays at $r_L$ instead.
+
+    Args:
+        limit: length at which the curve ends.
+        right_short: reward of a right answer of length 0.
+        right_long: reward of a right answer at `limit`.
+        wrong_short: reward of a wrong answer of length 0.
+        wrong_long: reward of a wrong answer at `limit`.
+        over: reward from `limit` on; None keeps that at `limit`.
+        unit: what length counts: "actions", "words" or "characters".
 
     >>> import guerdon as gd
     >>> half = gd.cosine_length(4, unit="words")
@@ -178,6 +198,11 @@ class overlong(Leaf):
     r"""DAPO's soft overlong punishment (arXiv:2503.14476, eq. 13): 0 up to `limit - margin`, then straight down to -1 at
     `limit`, -1 beyond. The defaults are the paper's: 16,384 tokens and 4,096 more in which the punishment grows.
 
+    Args:
+        limit: length from which the penalty is -1.
+        margin: length before it over which the penalty grows.
+        unit: what length counts: "actions", "words" or "characters".
+
     >>> import guerdon as gd
     >>> [gd.overlong(6, 2, unit="words")(text) for text in ("a b c d", "a b c d e", "a b c d e f g")]
     [0.0, -0.5, -1.0]
@@ -200,11 +225,16 @@ class overlong(Leaf):
 
 @part
 class repetition(Leaf):
-    r"""$worst\,(1 - |\text{different n-grams}| / |\text{n-grams}|)$, at most 0: the share of n-grams said before
+    r"""$worst\,(1 - |\text{different n-grams}| / |\text{n-grams}|)$, at most 0: the share of repeated n-grams
     (arXiv:2502.03373, appendix C.2, in the form for whole completions that its code and open-r1 have).
 
     n-grams of words in lower case, or of characters, for scripts without spaces. A text shorter than one n-gram repeats
     nothing. `n=3` and `worst=-1` are open-r1's defaults.
+
+    Args:
+        n: length of the n-grams.
+        worst: reward if all n-grams are repeats.
+        unit: n-grams of words, or of characters.
 
     >>> import guerdon as gd
     >>> gd.repetition(2)("no no no no"), gd.repetition(2)("no one said so")

@@ -29,6 +29,9 @@ class json_fields(Leaf):
 
     Schemas are those of the plain validator, which needs no package: types, properties, bounds, patterns, enums.
 
+    Args:
+        fits: share of the reward for JSON that fits the schema.
+
     >>> import guerdon as gd
     >>> schema = {"type": "object", "required": ["name", "age"]}
     >>> score = gd.json_fields()('{"name": "Ada", "age": 37}', '{"name": "Ada", "age": 36}', schema)
@@ -63,13 +66,17 @@ class plain_maths(Leaf):
 
 @part
 class true_lines(Leaf):
-    r"""$r_j = 1$ for every line $j$ before the first wrong one, and `wrong` from that one on: what a perfect process reward
-    model would say (labels up to the first error as in Lightman et al. 2023, arXiv:2305.20050). In steps, a number a line.
+    r"""$r_j = 1$ for every line $j$ before the first wrong one, and `wrong` from that one on: the scores of a perfect process
+    reward model (labels up to the first error as in Lightman et al. 2023, arXiv:2305.20050). In steps, a number a line.
 
     The answer is a line like any other. A solution that ends without one errs in its last line; of one that was cut short
     the lines that are there are judged. `task` is a generated family or a mixture of families, whose step checker is exact.
-    It says whether lines are true and not whether they lead anywhere: a true line said twice is paid twice (`exams.farmed`
+    It scores whether lines are true and not whether they lead anywhere: a true line repeated is paid twice (`exams.farmed`
     measures that, `delta` and `shortfall` fix it). One without text does not apply.
+
+    Args:
+        task: the source with the step checker.
+        wrong: value from the first wrong line on.
 
     >>> import guerdon as gd
     >>> family = gd.tasks.load("equation:2")
@@ -103,6 +110,9 @@ class episode_fact(Leaf):
     """The number or the bool that an episode's `info` has under `fact`; of a list a number a turn, and they add up. A text
     counts 1 unless it is empty: of the kinds of moves that `gd.envs.repairs` notes, those that it understood. An episode
     without the fact is *not applicable*.
+
+    Args:
+        fact: key in the episode's `info`.
 
     >>> import guerdon as gd
     >>> noted = {"submitted": True, "edits": 2, "moves": ["run", "", "submit"]}

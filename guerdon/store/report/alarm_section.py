@@ -46,7 +46,7 @@ class AlarmedRollout:
 
 @dataclass(frozen=True)
 class ShownAlarm:
-    """`rollouts` are those of the stored batch; where it is not stored, `told` is what the event says of them."""
+    """`rollouts` are those of the stored batch; where it is not stored, `told` is what the event has of them."""
 
     step: ShownNumber
     rule: str

@@ -51,7 +51,7 @@ class ChartSection:
 
 @dataclass(frozen=True)
 class FlatCurve:
-    """A curve that is told in words: zero in every step, zero but for rounding, or one number in all of them."""
+    """A curve that is described in words: zero in every step, zero but for rounding, or one number in all of them."""
 
     title: ChartTitle
     what: str
@@ -140,8 +140,8 @@ def chart_title(name: str) -> ChartTitle:
 def drawn_data(
     sections: Sequence[ChartSection], curves: Mapping[str, Curve], others: Sequence[str] = ()
 ) -> dict[str, Any]:
-    """The drawn curves in full precision, those of `others` charts included, for the read-outs and for whoever wants them;
-    empty where none is drawn."""
+    """The drawn curves in full precision, those of `others` charts included, for the read-outs and for other uses; empty
+    where none is drawn."""
     drawn = {chart.name for section in sections for chart in section.charts} | {*others}
     return {
         key_of(name): {"metric": curve.metric, "step": curve.steps, "value": curve.value}

@@ -73,7 +73,7 @@ class LineChart:
 
 
 def line_chart(curve: Curve, title: ChartTitle, id: int) -> LineChart:
-    """The chart of a curve. `id` tells the charts of a page apart."""
+    """The chart of a curve. `id` is unique on a page."""
     low, high = curve.range
     ticks = round_ticks(low, high) if high > low else []
     if ticks:

@@ -1,7 +1,7 @@
 """The chart of what a curriculum drew: the share of each kind of problem among the asks, step by step, as stacked columns.
 
 Kinds of one family stand together in one hue, the stronger the higher the level.
-Leaves out: why they were drawn, which the curriculum's own metrics tell in the table of all metrics.
+Leaves out: why they were drawn, which the curriculum's own metrics show in the table of all metrics.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from guerdon.store.svg import scale
 
 BY_KIND = (DRAWS, "share/", "score/", "history/")  # metrics with a number for each kind: too many for a chart each
 COLUMNS = 120  # more steps than that share columns
-HUES = 6  # families told apart by colour, those of `style.css`
+HUES = 6  # one colour for each family, those of `style.css`
 WIDTH, LEFT, RIGHT, TOP = 720, 34.0, 716.0, 8.0
 
 
@@ -62,13 +62,13 @@ def make_draws(done: Sequence[StepDone]) -> Draws | None:
 
 
 def split_kind(kind: str) -> tuple[str, int]:
-    """Family and level; a metric of somebody's own may be called otherwise, and is a family of its own."""
+    """Family and level; a user's metric may have another name, and is a family of its own."""
     family, _, level = kind.rpartition(":")
     return (family, int(level)) if level.isdecimal() else (kind, 0)
 
 
 def _is_count(value: Any) -> bool:
-    """Whether a metric counts something; one of somebody's own may be anything."""
+    """Whether a metric counts something; a user's own may be anything."""
     return finite(value) is not None and value >= 0
 
 
@@ -109,7 +109,7 @@ class DrawsChart:
 
 
 def draws_chart(done: Sequence[StepDone]) -> DrawsChart | None:
-    """The chart with its legend; None where there is nothing to tell apart."""
+    """The chart with its legend; None where there is only one."""
     draws = make_draws(done)
     if draws is None:
         return None

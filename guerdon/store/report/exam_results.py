@@ -50,7 +50,7 @@ class Accuracy:
 
 @dataclass(frozen=True)
 class ExamRow:
-    """A number that is no pass rate: its way as the path of a spark; first, last and the interval of the last."""
+    """A number that is not a pass rate: its curve as the path of a spark; first, last and the interval of the last."""
 
     name: str
     spark: str
@@ -117,7 +117,7 @@ def _interval(result: Mapping[str, Any], name: str, tone: str) -> list[tuple[str
 
 
 def _others(results: Sequence[Mapping[str, Any]]) -> list[ExamRow]:
-    """The numbers of named exams, and of the nameless one those that are no accuracy."""
+    """The numbers of named exams, and of the nameless one those other than accuracy."""
     rows, last = [], len(results) - 1
     for name in results[last]:
         value = _number(results, last, name)

@@ -18,12 +18,12 @@ from guerdon.core.manifest import Damaged
 from guerdon.store.rollout_files import read_batch
 from guerdon.store.run import Run
 
-RANKS = ("reward", "correct", "truth")  # the columns that say which track is better, the first that has values
+RANKS = ("reward", "correct", "truth")  # the columns that rank tracks, the first that has values
 
 
 @dataclass(frozen=True)
 class StoredBatch:
-    """A batch of the run folder. `is_fault` says that it broke its step."""
+    """A batch of the run folder. `is_fault`: it broke its step."""
 
     step: int
     is_fault: bool
@@ -37,7 +37,7 @@ def example_batches(run: Run, note: Callable[[str], None]) -> list[StoredBatch]:
     files = [(step, False, run.folder.rollouts(step)) for step in dict.fromkeys((*steps[:1], *steps[-1:]))]
     for path in sorted((run.path / "faults").glob("step-*.parquet"))[-1:]:
         step = int(path.stem.removeprefix("step-"))
-        if step >= run.steps_done:  # a fault that a later attempt got past is no news
+        if step >= run.steps_done:  # a fault that a later attempt got past is not news
             files.append((step, True, path))
     batches = []
     for step, is_fault, path in files:
@@ -61,7 +61,7 @@ def _advantage_column(batch: Batch) -> Column | None:
 
 
 def choose(batch: Batch) -> list[tuple[str, int]]:
-    """A best, a middle and a worst track for every role, and one whose score failed, each with what it stands for."""
+    """A best, a middle and a worst track for every role, and one whose score failed, each with its label."""
     chosen: list[tuple[str, int]] = []
     for i in range(len(batch.roles)):
         tracks = torch.nonzero(batch.role_K == i).flatten().tolist()
@@ -82,7 +82,7 @@ def _of_role(batch: Batch, tracks: Sequence[int]) -> list[tuple[str, int]]:
 
 
 def _label(name: str, value: float, place: int, places: int) -> str:
-    """What a track stands for, the best coming first: right or wrong, or its place by another column."""
+    """The label of a track, the best coming first: right or wrong, or its place by another column."""
     if name == "correct" and value in (0.0, 1.0):
         kind = "right" if value else "wrong"
         return f"every try is {kind}" if places == 1 else f"another {kind} try" if place == 1 else f"a {kind} try"

@@ -29,7 +29,7 @@ class ShownHeadline:
 
 @dataclass(frozen=True)
 class Header:
-    """`status` is in full, `status_word` its first word. `resume` is the command to go on with, empty for a complete run."""
+    """`status` is in full, `status_word` its first word. `resume` is the command to resume with, empty for a complete run."""
 
     name: str
     status: str

@@ -97,7 +97,7 @@ def make_curves(done: Sequence[StepDone], buckets: int = BUCKETS) -> dict[str, C
 
 
 def _bounds(name: str, value: Sequence[float | None], std: Sequence[float | None] | None) -> tuple[float, float]:
-    """Between which numbers all that was averaged lies, as far as one can tell: a length is not below zero; what has the spread
+    """Bounds of the averaged values, as far as they are known: a length is not below zero; what has the spread
     of zeros and ones is made of them."""
     if name.partition("@")[0] == "length":
         return 0.0, math.inf

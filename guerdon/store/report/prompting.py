@@ -1,7 +1,7 @@
 """The first prompt of a run as the model saw it, token by token: the chat template's own words, a system prompt, the question.
 
 The tokens are those of the stored rollouts, spelled by the tokenizer that lies with the trained model.
-A run that has not come to its end has none yet, and the section says so.
+A run that has not ended has none yet, and the section notes that.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ def _spelled(path: Path, segment: Segment) -> list[PromptToken]:
 
 
 def _system(view: Any) -> str:
-    """What a system message of a view says."""
+    """The text of a view's system message."""
     messages = view if isinstance(view, list) else []
     said = [m.get("content") for m in messages if isinstance(m, dict) and m.get("role") == "system"]
     return "\n".join(text if isinstance(text, str) else json.dumps(text) for text in said)

@@ -1,8 +1,8 @@
 """The report's templates: `templates/*.html` by jinja2, compiled once a process, with the style and the script beside them.
 
-What a run says is hostile text, so escaping is on for every template.
+A run's text is untrusted, so escaping is on for every template.
 Only what a template itself made goes into another as it is.
-The style and the script are no templates: they go into the page as they stand in their files.
+The style and the script are not templates: they go into the page unchanged.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A track as people read it: what was shown, what was said, each step in the colour of its advantage, its columns beside it.
+"""A track as people read it: views, texts, each step in the colour of its advantage, its columns beside it.
 
 Numbers have keys under `rollout/STEP/TRACK/...` and `rollout/STEP/row/...`; those of a batch that broke its step begin with
 `fault`.
@@ -55,7 +55,7 @@ class ColouredText:
 
 @dataclass(frozen=True)
 class ActedSegment:
-    """What a role was shown and what it said.
+    """A role's view and its text.
 
     Where a step is a character, `text` has a stretch for each.
     Otherwise it is one stretch, and `strip` has a cell for each step.
@@ -232,7 +232,7 @@ def _column(colours: _Colours, name: str, column: Column, track: int) -> ColumnE
 
 
 def split_detail(detail: Any) -> tuple[str, str]:
-    """The error that a column's detail tells of, and the rest of it as JSON."""
+    """The error in a column's detail, and the rest of it as JSON."""
     error = str(detail["error"]) if isinstance(detail, dict) and "error" in detail else ""
     rest = {n: v for n, v in detail.items() if n != "error"} if isinstance(detail, dict) else detail
     return error, json.dumps(rest, ensure_ascii=False) if rest else ""
@@ -260,8 +260,8 @@ def _text(batch: Batch, g: int) -> str:
 
 
 def spelled_roles(rows: Iterable[tuple[str, str, Sequence[int]]]) -> dict[str, bool]:
-    """By role: whether every action is one character of the text, but for an end action after the last. A row is what a role
-    said and its actions.
+    """By role: whether every action is one character of the text, but for an end action after the last. A row is a role's
+    text and its actions.
 
     There is no tokeniser here, so a whole batch is asked: lengths must fit, and an action must mean the same character
     everywhere. Equal lengths alone would be fooled by two-character tokens with an end token behind them.
@@ -272,6 +272,6 @@ def spelled_roles(rows: Iterable[tuple[str, str, Sequence[int]]]) -> dict[str, b
         if not fits.setdefault(role, True) or len(actions) - len(text) not in (0, 1):
             fits[role] = False
             continue
-        spelled = [*text, ""][: len(actions)]  # "" is what an end action says
+        spelled = [*text, ""][: len(actions)]  # "" is the text of an end action
         fits[role] = all(means.setdefault((role, a), c) == c for a, c in zip(actions, spelled, strict=True))
     return fits

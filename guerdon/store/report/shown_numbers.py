@@ -1,6 +1,6 @@
 """A number on the page: its text, and the key by which it can be computed again from the run folder.
 
-Every number that the report shows is made here, so whoever reads the folder can check each; `tests/test_report.py` does.
+Every number that the report shows is made here, so each can be checked from the folder; `tests/test_report.py` does.
 """
 
 from __future__ import annotations

@@ -38,7 +38,7 @@ def routes(shelf: AuditShelf) -> APIRouter:
 
     @router.get("/compare")
     def compare(audit: Two) -> Response:
-        """What the second says that the first did not, and the other way round."""
+        """Findings of the second that the first does not have, and the other way round."""
         both = [shelf.shelved(id) for id in audit]
         before, after = (_ranked(each.report()) for each in both)
         if before["task"] != after["task"]:

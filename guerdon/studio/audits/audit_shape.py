@@ -1,6 +1,6 @@
-"""What an audit.json must be like to be shown: each field of it checked by hand, for anybody may have written the file.
+"""What an audit.json must be like to be shown: each field of it checked by hand, for the file may come from anywhere.
 
-`audit_of` gives plain data of which every type is known, or says in a line what is wrong. Unknown fields are left out; a number
+`audit_of` gives plain data of which every type is known, or a line with what is wrong. Unknown fields are left out; a number
 that is none is None. Leaves out: where files lie and how they are read (`audit_shelf.py`).
 """
 
@@ -134,7 +134,7 @@ AUDIT = record(
 
 
 def audit_of(told: Any) -> dict[str, Any]:
-    """An audit as it can be shown; `NoAudit` says what is wrong."""
+    """An audit as it can be shown; `NoAudit` has what is wrong."""
     version = _mapping(told, "").get("format")
     if isinstance(version, bool) or version not in (1, FORMAT):
         raise NoAudit("it is no audit of this version")

@@ -1,8 +1,8 @@
 """Which audits there are: folders with an audit.json, at or below what the studio was given, and in `audits/` beside `runs/`.
 
-Each is known by an `id` made of where it lies. A file that is no audit, or a damaged one, is there too, with its `fault`. What
-the list says of one is kept until its file changes; the rest is read when somebody opens it. Nothing is ever written.
-Leaves out: what a file must be like (`audit_shape.py`), what the page asks (`audit_routes.py`).
+Each is known by an `id` made of where it lies. A file that is not an audit, or a damaged one, is there too, with its `fault`.
+The list's entry for one is kept until its file changes; the rest is read when it is opened. Nothing is ever written. Leaves
+out: what a file must be like (`audit_shape.py`), what the page asks (`audit_routes.py`).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ FILE = "audit.json"
 RUNS, BESIDE = "runs", "audits"  # folders that lie side by side
 FRESH = 0.5  # seconds for which a look at the disk is believed
 MOST = 2_000  # audits
-MARK = "audit-"  # how their ids begin, by which the page tells them from those of runs
+MARK = "audit-"  # the prefix of their ids, by which the page distinguishes them from those of runs
 LARGEST = 16_000_000  # bytes of one
 
 
@@ -48,7 +48,7 @@ class ShelvedAudit:
             raise UserError(f"{self.file} cannot be shown: {error}; make it again with guerdon audit") from error
 
     def summary(self) -> dict[str, Any]:
-        """What the list says of it; `why` it cannot be read, where it cannot."""
+        """Its entry in the list; `why` it cannot be read, where it cannot."""
         mark = self.mark()
         if not mark:
             raise Missing(f"{self.folder} no longer has an audit")
@@ -116,7 +116,7 @@ class AuditShelf:
         return there
 
     def summaries(self) -> list[dict[str, Any]]:
-        """What the list says, newest first."""
+        """The list, newest first."""
         told = []
         for each in self.audits():
             try:

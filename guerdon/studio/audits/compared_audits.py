@@ -1,7 +1,7 @@
 """Two audits of a task, before and after a fix: which findings went, which came, which stayed, and the numbers of both.
 
 A finding is the same when its name is: the rule or the kind of completion that it is about. Of several with one name the first
-is held against the first. Leaves out: whether a difference of two rates is more than chance, which their intervals show.
+is compared with the first. Leaves out: whether a difference of two rates is more than chance, which their intervals show.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""A reward's bench: what it says about a completion, part by part, and what other weights would have taught."""
+"""A reward's bench: its score of a completion, part by part, and the advantages under other weights."""

@@ -1,6 +1,6 @@
 """Rewards of the bench as the studio sees them: processes that are asked, and ended when they take too long.
 
-The studio itself runs nobody's code. A reward is opened once and anew when its file was changed.
+The studio itself runs no user code. A reward is opened once, and again when its file has changed.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class RewardProcess:
             raise
 
     def ask(self, do: str, given: dict[str, Any], limit: float) -> Any:
-        """A question and its answer, or a line that says why there is none; then the process may be gone."""
+        """A question and its answer, or a line with the reason why there is none; then the process may be gone."""
         self.line.settimeout(limit)
         try:
             self.file.write(json.dumps({"do": do, **given}).encode() + b"\n")
@@ -121,7 +121,7 @@ class RewardRooms:
             return process.ask(do, given, limit), changed
 
     def prepare(self) -> None:
-        """Begin what takes seconds, before anybody waits for it."""
+        """Start what takes seconds, before a user waits for it."""
         _template.socket()
 
     def close(self) -> None:
@@ -132,7 +132,7 @@ class RewardRooms:
             each.end()
 
     def _process(self, name: RewardName) -> tuple[RewardProcess, list[str]]:
-        """The reward's process, made anew where it is gone or a file of the reward was changed."""
+        """The reward's process, restarted where it has ended or a file of the reward has changed."""
         with self._lock:
             there = self._open.pop(name, None)
         changed: list[str] = []
@@ -185,7 +185,7 @@ class _Template:
 
 
 def _is_alive(control: socket.socket) -> bool:
-    """Whether the other end is open: it never says anything, so there is nothing to read but its end."""
+    """Whether the other end is open: it never sends anything, so there is nothing to read but its end."""
     try:
         return control.recv(1, socket.MSG_DONTWAIT) != b""
     except BlockingIOError:

@@ -1,4 +1,4 @@
-"""What the page asks of a reward on the bench. All of it runs somebody's code, so all of it must come from the page itself."""
+"""What the page asks of a reward on the bench. All of it runs user code, so all requests must come from the page itself."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class BenchTexts(BenchedReward):
 
 
 class BenchReplay(BenchedReward):
-    """A stored step to be held against the reward with other weights."""
+    """A stored step to be scored by the reward with other weights."""
 
     step: int = Field(ge=0)
     weights: dict[str, float] = Field(default_factory=dict)
@@ -108,7 +108,7 @@ def routes(library: Library) -> APIRouter:
 
 
 def _stored(router: APIRouter, library: Library, rooms: RewardRooms) -> None:
-    """What a run holds to be put on the bench; nobody's code is run for it."""
+    """What a run offers for the bench; no user code is run for it."""
 
     @router.get("/sample")
     def sample(run: str, step: int, episode: str, segment: int) -> Response:

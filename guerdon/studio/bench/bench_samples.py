@@ -1,4 +1,4 @@
-"""What a reward is asked about on the bench: a text that somebody typed, or a stored sample, as it is or in other words."""
+"""What a reward is asked about on the bench: a typed text, or a stored sample, as it is or edited."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def typed(row: Mapping[str, Any], fields: Mapping[str, Any], base: Fields | None
 
 
 def _with_words(kept: Fields, said: str, ids: Ids) -> Fields:
-    """A stored sample in which something else was said last."""
+    """A stored sample with another last text."""
     path: list[Segment] = kept["path"]
     actions = ids(said)
     last = path[-1].but(

@@ -1,7 +1,7 @@
-"""The process that rewards of the bench are forked from: it has imported what they need and runs nothing of anybody's.
+"""The process that rewards of the bench are forked from: it has imported what they need and runs no user code.
 
 Each socket that comes over its control socket gets a process of its own, which opens one reward and answers about it until the
-socket is closed or the studio ends it. Whatever the reward does there (hang, leave, print, crash), it does to nobody else.
+socket is closed or the studio ends it. Whatever the reward does there (hang, exit, print, crash) affects only that process.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def main() -> None:
     control = socket.socket(fileno=os.dup(0))
     sys.modules["__main__"] = ModuleType("__main__")  # what a reward finds there is not this program
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the studio, which then closes the control socket
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for those that end
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # children that end are not awaited
     while True:
         said, sockets, _, _ = socket.recv_fds(control, 1, 1)
         if not said:

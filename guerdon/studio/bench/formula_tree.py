@@ -1,7 +1,7 @@
 """A formula as people see it: a tree of named parts with their weights; the same formula with other weights; as Python.
 
 A weight is named by the way down to what it weighs, `right` or `shaped/brief`. Leaves stay the same objects in a formula of
-other weights, so that what they said need not be asked again.
+other weights, so that their scores need not be computed again.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def tree_of(formula: Reward, path: Path = (), weight: Any = None) -> dict[str, A
 
 
 def weight_key(path: Path) -> str:
-    """Of a weight that is no term's of a sum."""
+    """Of a weight that is not that of a term in a sum."""
     return f"{key_of(path)}{'/' if path else ''}{INNER}"
 
 
@@ -102,7 +102,7 @@ def _term(before: Reward, part: Reward, path: Path, weights: Weights) -> Reward:
 
 
 def _weight_of(term: Any) -> Any:
-    """What a term of a sum is weighed by; None for what is no term."""
+    """What a term of a sum is weighed by; None for what is not a term."""
     return None if term is None else term.by if isinstance(term, weighted) else 1.0
 
 

@@ -1,6 +1,6 @@
-"""A reward on the bench: what it says about texts, part by part, and which advantages of a stored step other weights flip.
+"""A reward on the bench: its scores of texts, part by part, and which advantages of a stored step other weights flip.
 
-It runs somebody's code, so the studio keeps it in a process of its own (`bench_process.py`).
+It runs user code, so the studio keeps it in a process of its own (`bench_process.py`).
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ class ReplayedStep:
 
 
 class RewardBench:
-    """A reward, by name or as a run has it, with the run whose samples it is held against."""
+    """A reward, by name or as a run has it, with the run whose samples it scores."""
 
     def __init__(self, spec: str | None, folder: str | None) -> None:
         self.run = Run(folder) if folder else None
@@ -124,7 +124,7 @@ class RewardBench:
     def score(
         self, rows: Sequence[Mapping[str, Any]], fields: Mapping[str, Any], step: int, weights: Weights
     ) -> dict[str, Any]:
-        """What it says about texts, which are tries at one prompt: of every row, each part by its path."""
+        """Its scores of texts, which are tries at one prompt: of every row, each part by its path."""
         formula = reweighted(self.formula, weights)
         given = [typed(row, fields, self._stored(row.get("from")), self.ids) for row in rows]
         self._check_fields(given)
@@ -218,7 +218,7 @@ class RewardBench:
 
 
 def own_reward(stored: Run) -> Reward:
-    """The reward that a run was trained on: the one it was given, or its recipe's own; else what the task's check says."""
+    """The reward that a run was trained on: the one it was given, or its recipe's own; else the task's check."""
     config = stored.config
     if not config["plain"]:
         raise UserError(f"{stored.folder.named} was started from Python objects: name its reward here, FILE.py:NAME")
@@ -235,7 +235,7 @@ def own_reward(stored: Run) -> Reward:
 
 
 def _credit(stored: Run, batch: Batch, play: RecordedPlay, step: int) -> Credit:
-    """The run's own credit; where that would have to play, or lacks what was not stored, the default with the reason."""
+    """The run's own credit; where that would have to play, or needs what was not stored, the default with the reason."""
     try:
         credit = find_credit(stored, batch, None, None)
         with at_step(stored, play, step):
@@ -251,7 +251,7 @@ def _credit(stored: Run, batch: Batch, play: RecordedPlay, step: int) -> Credit:
 
 
 def _ask_leaves(formula: Reward, samples: Samples) -> dict[Any, Outcome]:
-    """What every leaf says about the samples of a step, kept as the stage `score` keeps what it asked early."""
+    """The scores of every leaf for the samples of a step, kept as the stage `score` keeps what it asked early."""
     assert samples.batch is not None and samples.track is not None
     last = samples.batch.place[samples.batch.leaf[samples.track]].tolist()
     episodes = [fields["episode"] for fields in samples.fields]
@@ -265,7 +265,7 @@ def _ask_leaves(formula: Reward, samples: Samples) -> dict[Any, Outcome]:
 
 @contextlib.contextmanager
 def _patience(formula: Reward) -> Iterator[None]:
-    """Functions are given less time than in a run: somebody waits."""
+    """Functions are given less time than in a run: a user waits."""
     hurried = [leaf for leaf in formula.leaves if isinstance(leaf, function_reward) and leaf.waits]
     before = [leaf.timeout for leaf in hurried]
     try:
@@ -289,7 +289,7 @@ def _weights_now(formula: Reward, where: Where, path: Way = ()) -> dict[Way, flo
 
 
 def _told(outcome: Outcome, share: float | None) -> dict[str, Any]:
-    """A score for the page: a number or the reason why there is none, and what was said about it."""
+    """A score for the page: a number or the reason why there is none, and its explanation."""
     has = outcome.reason == Reason.VALUE
     detail = outcome.detail if isinstance(outcome.detail, dict) else {}
     return {

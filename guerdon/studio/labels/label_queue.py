@@ -1,6 +1,6 @@
 """Which samples to label next: those of some steps of a run, the same text once, in an order that serves a question.
 
-Leaves out: what a sample says in full (`labelled_samples.py`), the labels (`store/labels.py`).
+Leaves out: the full text of a sample (`labelled_samples.py`), the labels (`store/labels.py`).
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ ORDERS = {
 
 @dataclass(frozen=True)
 class LabelCandidate:
-    """A sample that could be labelled; `places` are all that say the same to the same prompt, the first of them this."""
+    """A sample that could be labelled; `places` are all with the same text for the same prompt, the first of them this."""
 
     place: Place
     task: str
@@ -70,7 +70,7 @@ def looked_at(run: Run, most: int = STEPS) -> tuple[list[int], int]:
 
 
 def candidates(run: Run, steps: Sequence[int]) -> list[LabelCandidate]:
-    """What was said in some steps, the same text to the same prompt once. A step that went meanwhile, or is damaged, is passed
+    """The texts of some steps, equal texts for one prompt once. A step that went meanwhile, or is damaged, is passed
     over where there are others."""
     same: dict[tuple[str, str], list[Any]] = {}
     for step in steps:
@@ -86,7 +86,7 @@ def candidates(run: Run, steps: Sequence[int]) -> list[LabelCandidate]:
 
 
 def _rows(table: Any) -> list[dict[str, Any]]:
-    """Where a reward was given, the last segments of tracks; else all in which somebody said something."""
+    """Where a reward was given, the last segments of tracks; else all with text."""
     names = ["step", "episode", "segment", "family", "task_id", "prompt", "completion"]
     said = [row for row in measured(table, names) if row["segment"] >= 0 and row["completion"] is not None]
     scored = [row for row in said if row["reward"] is not None or row["reason"] not in (None, "not applicable")]
@@ -142,7 +142,7 @@ def middle(paid: Sequence[LabelCandidate]) -> float:
 
 
 def unlabelled(every: Sequence[LabelCandidate], book: LabelBook) -> list[LabelCandidate]:
-    """Those of which nobody has judged this text."""
+    """Those whose text has no label."""
     judged = book.verdicts
     return [c for c in every if not any(place in judged for place in c.places)]
 
@@ -150,8 +150,8 @@ def unlabelled(every: Sequence[LabelCandidate], book: LabelBook) -> list[LabelCa
 def pairs(
     every: Sequence[LabelCandidate], book: LabelBook, seed: int = 0
 ) -> list[tuple[LabelCandidate, LabelCandidate]]:
-    """Two different tries at one ask that nobody has compared: the best paid against the worst of each first, then neighbours;
-    which of them stands left is chance."""
+    """Two different tries at one ask that have not been compared: the best paid against the worst of each first, then
+    neighbours; which of them stands left is chance."""
     judged = {frozenset(places_of(row)) for row in book.labels if row["kind"] in PAIRED}
     groups: dict[str, list[LabelCandidate]] = {}
     for each in every:

@@ -107,7 +107,7 @@ def routes(library: Library) -> APIRouter:
 
 
 def label_row(shelved: ShelvedRun, given: GivenLabel) -> Row:
-    """The line that is kept: what was said, and all of the text that it is about."""
+    """The line that is kept: the label, and all of the text that it is about."""
     if given.kind not in KINDS:
         raise UserError(f"a label is one of {', '.join(KINDS)}, not {given.kind[:40]!r}")
     if given.kind == "note" and not given.note.strip():
@@ -139,7 +139,7 @@ def _in_short(shelved: ShelvedRun) -> dict[str, Any] | None:
 
 
 def _overview(shelved: ShelvedRun, offset: int) -> dict[str, Any]:
-    """All that there is to say about a run's labels; of the labels themselves a page, the last given first."""
+    """All about a run's labels; of the labels themselves a page, the last given first."""
     book = read_labels(shelved.path)
     last = book.labels[::-1]
     there = {TRUTH: len(truth_rows(book)), PAIRS: len(pair_rows(book))}

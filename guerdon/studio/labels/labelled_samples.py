@@ -1,4 +1,4 @@
-"""Samples to be labelled, from a run's rollout files: what somebody said and to what, as training would see it.
+"""Samples to be labelled, from a run's rollout files: the text and its context, as training would see them.
 
 Leaves out: which of them are shown first (`label_queue.py`).
 """
@@ -101,7 +101,7 @@ def measured(table: Any, names: Sequence[str]) -> list[Row]:
 
 
 def _path(rows: Mapping[int, Row], segment: int) -> list[Row]:
-    """The segments that one goes on from, root first: those of its own role, whose memory it shares."""
+    """The segments that one continues, root first: those of its own role, whose memory it shares."""
     path = [rows[segment]]
     while (parent := rows.get(path[0]["parent"])) is not None and parent["role"] == path[0]["role"]:
         if len(path) > len(rows):
@@ -111,7 +111,7 @@ def _path(rows: Mapping[int, Row], segment: int) -> list[Row]:
 
 
 def _talk(path: Sequence[Row], asked: str) -> tuple[Any, str, list[str]]:
-    """What was shown (a text, or messages where it was more than that), what was said to it, and what in each turn."""
+    """What was shown (a text, or messages where it was more than that), the answer to it, and the text of each turn."""
     messages: list[dict[str, str]] = []
     turns: list[str] = []
     for row in path:

@@ -39,7 +39,7 @@ def group(file: StepFile, ask: str) -> Told:
 
 
 def numbers_alone(told: Told) -> Told:
-    """A group without what was said."""
+    """A group without its texts."""
     names = ("episode", "segment", "reward", "correct", "advantage", "same")
     roles = [{**role, "tries": [{n: one[n] for n in names} for one in role["tries"]]} for role in told["roles"]]
     return {**told, "roles": roles}
@@ -71,7 +71,7 @@ def _together(file: StepFile, episodes: Sequence[str]) -> Told:
 
 
 def _broken(file: StepFile, key: str) -> Told:
-    """An episode in which nobody acted."""
+    """An episode without an action."""
     info = loads(file.rows(file.of(key), "info")[0]["info"])
     return {"episode": key, "error": error_text(str(info.get("error", "")), "nobody acted").line}
 
@@ -172,7 +172,7 @@ def _alike(tries: Sequence[Told]) -> str:
 
 
 def _folded(tries: Sequence[Told]) -> list[Told]:
-    """One of each text, with the others that say the same."""
+    """One of each text, with the others that are equal."""
     by_text: dict[str, Told] = {}
     for each in tries:
         said = each.pop("said")

@@ -1,4 +1,4 @@
-"""One episode as JSON that a page can show: what was asked, who was shown and said what, each token's numbers, every score."""
+"""One episode as JSON that a page can show: the ask, the view and text of each turn, each token's numbers, every score."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ TEXT = 8_000  # characters of a text that come at once
 TOKENS = 2_000  # tokens of a segment that come at once ...
 IN_ALL = 8_000  # ... and of an episode
 TURNS = 400  # segments
-FOLLOWERS = 50  # episodes about this one that are told
+FOLLOWERS = 50  # episodes about this one that are listed
 COLOURED = ("logp", "paid")  # what steps can be coloured by beside columns
 
 Told = dict[str, Any]
@@ -95,14 +95,14 @@ class Reader:
         }
 
     def tokens(self, at: int, row: Row, seats: Any, start: int, most: int) -> Told:
-        """Some tokens of a segment: what each says, as far as that is known, and its numbers."""
+        """Some tokens of a segment: its text, as far as that is known, and its numbers."""
         actions = self.file.list_at("actions", at)
         count = len(_or_empty(self.file.list_at("logp", at)))
         tail = self.file.meta["actions"][1]
         acted = _or_empty(actions).reshape(-1, *tail)
         made = self._pieces(row, acted, seats, start + most) if most and not tail else None
         stop = min(count, start + most)
-        if made is not None:  # a character that is begun is ended
+        if made is not None:  # a started character is completed
             stop = max(stop, start) if len(made.said) <= stop else len(made.said)
         window = slice(start, stop)
         return {
@@ -191,7 +191,7 @@ class Reader:
         return told
 
     def _follower(self, key: str) -> Told:
-        """What was said about this episode, and what it was worth."""
+        """Texts about this episode, and its scores."""
         end = self.file.ends_in(self.file.of(key))[-1:]
         if not end:
             return {"episode": key, "role": "", "text": "", "reward": None}
@@ -217,7 +217,7 @@ class Reader:
         return self.tokens(at, row, loads(row["ask"]).get("seats"), start, TOKENS)
 
     def more_text(self, key: str, segment: int, of: str, start: int) -> Told:
-        """Text from a character on: of what a segment said or was shown, or of the task's prompt."""
+        """Text from a character on: of a segment's text or view, or of the task's prompt."""
         _, row = self._row(key, segment)
         text = {"text": row["text"] or "", "view": view_text(loads(row["view"])), "prompt": row["prompt"]}[of]
         return {"text": text[start : start + 10 * TEXT], "start": start, "in_all": len(text)}
@@ -309,7 +309,8 @@ def _call(call: Any) -> Told:
 
 
 def _branches(segments: Iterable[Mapping[str, Any]]) -> bool:
-    """Whether a role went on from one place twice: a search. Players that answer each other are no tree, nor is a judge."""
+    """Whether a role continued from one place twice: a search. Players that answer each other are not a tree, nor is a
+    judge."""
     seen: set[tuple[int, str]] = set()
     by_place = {each["place"]: each for each in segments}
     for each in by_place.values():

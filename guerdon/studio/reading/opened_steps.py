@@ -50,7 +50,7 @@ class StepFile:
         self._lists: dict[str, tuple[npt.NDArray[Any], ...]] = {}  # offsets, which rows have one, values
         self.episodes: dict[str, range] = {}  # by "STEP.NUMBER.ATTEMPT": its rows
         self.asks: dict[str, list[str]] = {}  # by "STEP.NUMBER": its episodes
-        self.groups: dict[str, dict[str, Any]] = {}  # by an ask, once somebody asked (`ask_groups.py`)
+        self.groups: dict[str, dict[str, Any]] = {}  # by an ask, once requested (`ask_groups.py`)
         self.tasks: dict[str, list[str]] = {}  # by "FAMILY/ID": likewise
         first = 0
         number = self.plain["episode"]
@@ -134,7 +134,7 @@ class StepFile:
         return [row for row, place in enumerate(self.plain["place"]) if place >= 0 and row not in continued]
 
     def _continues(self, row: int) -> bool:
-        """Whether it goes on from one of its own role, and stands in the batch if that does."""
+        """Whether it continues one of its own role, and is in the batch if that is."""
         before = self.before(row)
         return before is not None and (self.plain["row"][row] >= 0 or self.plain["row"][before] < 0)
 
@@ -228,7 +228,7 @@ def _opened(run: Run, step: int) -> StepFile:
 
 @contextmanager
 def believed(run: Run, step: int) -> Iterator[None]:
-    """A stranger may have written a file, checksum and all: rows that are none of ours are told in a line."""
+    """A file may come from elsewhere, checksum included: rows in another form are reported in a line."""
     try:
         yield
     except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError) as error:

@@ -78,7 +78,7 @@ def python_line(run: str, step: int, episode: str) -> str:
 
 
 def _text(library: Library, files: StepFiles, which: str) -> str:
-    """What a segment said, by "RUN:STEP:EPISODE:SEGMENT"."""
+    """The text of a segment, by "RUN:STEP:EPISODE:SEGMENT"."""
     try:
         run, step, episode, segment = which.split(":")
         at = (int(step), int(segment))

@@ -1,4 +1,4 @@
-"""Texts cut into the pieces that their tokens say, so that each can be coloured where it stands.
+"""Texts cut into the pieces of their tokens, so that each can be coloured where it stands.
 
 The tokenizer is the one that lies in the run's folder; of a run that has saved no model yet, the one of the model that it
 began with, if that is on this machine. One is believed only as far as its pieces, joined, are the text itself.
@@ -31,8 +31,8 @@ Answer = TypeVar("Answer")
 
 @dataclass
 class Pieces:
-    """What each token says. None continues the piece before it: a character takes both. `silent` names tokens that say
-    nothing; `beyond` is said and not in the text: a stop string and what came with it."""
+    """The text of each token. None continues the piece before it: a character takes both. `silent` names tokens without
+    text; `beyond` was generated and is not in the text: a stop string and what came with it."""
 
     said: list[str | None] = field(default_factory=list)
     silent: dict[int, str] = field(default_factory=dict)
@@ -62,9 +62,9 @@ def pieces_of(speller: Tokenizer, actions: Sequence[int], text: str, most: int) 
 
 
 def _spelled(speller: Tokenizer, actions: Sequence[int], most: int) -> Iterator[tuple[list[int], str]]:
-    """Tokens that say something together, and what: spelled after those before them, for a tokenizer may drop a text's first
+    """Tokens with a common text, and that text: spelled after those before them, for a tokenizer may drop a text's first
     space. A character of several tokens stays whole."""
-    begin = done = 0  # of the window, and of what is said already
+    begin = done = 0  # of the window, and of the text so far
     known = ""
     for at in range(len(actions)):
         if done == at and at >= most:
@@ -78,14 +78,14 @@ def _spelled(speller: Tokenizer, actions: Sequence[int], most: int) -> Iterator[
         if said:
             begin, known = done, speller.decode(actions[done : at + 1], skip_special_tokens=True)
         done = at + 1
-        if begin and not known:  # tokens that say nothing by themselves are no ground to stand on
+        if begin and not known:  # tokens without text of their own cannot be aligned
             begin, known = 0, speller.decode(actions[:done], skip_special_tokens=True)
     if done < len(actions):
         yield list(actions[done:]), ""
 
 
 def _name(speller: Tokenizer, token: int) -> str:
-    """What a token that says nothing is called."""
+    """The name of a token without text."""
     name = speller.id_to_token(token) if token >= 0 else None
     return name if name is not None else f"token {token}"
 

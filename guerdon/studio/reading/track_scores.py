@@ -1,4 +1,4 @@
-"""What the columns of a batch say of a track or a segment: numbers, reasons where there are none, and why."""
+"""The columns of a batch for a track or a segment: numbers, reasons where there are none, and why."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from guerdon.store.rollout_table import WORDS
 from guerdon.studio.reading.opened_steps import StepFile
 
 WIDE = 8  # numbers of a row of several that are shown
-NOTES = 200  # details of single steps that are told
+NOTES = 200  # details of single steps that are shown
 
 Told = dict[str, Any]
 
@@ -71,7 +71,7 @@ def _notes(file: StepFile, name: str, row: int) -> list[Any]:
 
 
 def _detailed(note: Any) -> Told:
-    """A detail: the exception that it tells of, and the rest."""
+    """A detail: its exception, and the rest."""
     if note is None:
         return {}
     error, _ = split_detail(note)
@@ -87,7 +87,7 @@ def _detailed(note: Any) -> Told:
 
 
 def formulas(config: Mapping[str, Any]) -> dict[str, Told]:
-    """By column: its reward's formula, and the weight of every part in it, as far as run.json says them."""
+    """By column: its reward's formula, and the weight of every part in it, as far as run.json has them."""
     told: dict[str, Told] = {}
     for column, reward in (config.get("rewards") or {}).items():
         told[str(column)] = {"formula": str(reward.get("formula", "")), "weights": {}}
@@ -106,7 +106,7 @@ def _stages(config: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def _weights(reward: Any, lead: str = "", depth: int = 0) -> dict[str, Any]:
-    """Of the terms of a sum by their names; a schedule is told by its part's name."""
+    """Of the terms of a sum by their names; a schedule is shown by its part's name."""
     knobs = reward.get("knobs") if isinstance(reward, dict) else None
     terms = knobs.get("terms") if isinstance(knobs, dict) else None
     if not isinstance(terms, dict) or depth > WIDE:

@@ -1,7 +1,7 @@
 """What two texts have in common, word by word.
 
 The shortest way from one to the other (Myers 1986, An O(ND) difference algorithm), bounded: texts of which more than some
-hundreds of words differ are said to be different as a whole between what they begin and end with alike.
+hundreds of words differ are marked as different as a whole between what they begin and end with alike.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
 WORDS = 20_000  # of either text that are looked at
-EDITS = 400  # words that are taken out or put in, at most, to be told one by one
+EDITS = 400  # the most deleted or inserted words that are shown one by one
 EACH = "\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af"  # writing without blanks between words: a character is one
 PIECE = re.compile(rf"\n|[^\S\n]+|[{EACH}]|[^\s{EACH}]+")
 
@@ -27,7 +27,7 @@ class Stretch(NamedTuple):
 
 class WordDifference(NamedTuple):
     stretches: list[Stretch]
-    is_rough: bool  # too different to be told word by word
+    is_rough: bool  # too different to be shown word by word
     is_cut: bool  # longer than what is looked at
 
 

@@ -1,4 +1,4 @@
-"""The indexes that are open: one for each run that somebody searches, in databases of their own in one temporary folder.
+"""The indexes that are open: one for each run that is searched, in databases of their own in one temporary folder.
 
 DuckDB is one for all of them, with so many threads and so much memory; what does not fit lies in the folder, which is gone when
 the studio ends. It may read and write nothing else, and loads no extension. Of many runs those asked for last stay open.
@@ -49,7 +49,7 @@ class IndexShelf:
         threading.Thread(target=_warm, name="warming", daemon=True).start()
 
     def _begin(self) -> None:
-        """Make the folder and the database when somebody asks first: most applications are never asked for rollouts."""
+        """Make the folder and the database on the first request: most applications are never asked for rollouts."""
         if self._connection is None:
             self._folder = ScratchFolder()
             self._connection = self._connected()

@@ -17,7 +17,7 @@ Labelled = Mapping[str, Sequence[tuple[str, tuple[int, str, int]]]]  # of each r
 
 
 def labelled(indexes: Sequence[RolloutIndex]) -> Labelled:
-    """What was said of samples of some runs, those of pairs among them."""
+    """Labels of samples of some runs, those of pairs among them."""
     books = {index.shelved.id: read_labels(index.shelved.path) for index in indexes}
     return {id: [(row["kind"], place) for row in book.labels for place in places_of(row)] for id, book in books.items()}
 

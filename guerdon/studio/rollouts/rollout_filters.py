@@ -37,8 +37,8 @@ LISTED = ("kind", "family", "role", "end", "ask", "episode")  # filters that are
 
 @dataclass(frozen=True)
 class RowTerm:
-    """A condition. In its SQL `{number}` and `{reason}` stand for the column that it is about, `{reasons}` for a list of the
-    reasons of all."""
+    """A condition. In its SQL `{number}` and `{reason}` are replaced by its column, `{reasons}` by a list of the reasons of
+    all."""
 
     sql: str
     values: tuple[Any, ...] = ()
@@ -194,5 +194,5 @@ def _task(value: str) -> RowTerm:
 
 def _learned(value: str) -> RowTerm:
     if value not in ("yes", "no"):
-        raise UserError(f"learned={value}: yes for what was learned from, no for what a stage left out")
+        raise UserError(f"learned={value}: yes for what was learned from, no for what a stage removed")
     return RowTerm(f"learned = {'true' if value == 'yes' else 'false'}")

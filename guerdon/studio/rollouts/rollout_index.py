@@ -3,14 +3,14 @@
 A row is a segment, with the columns of `store/rollout_table.py`; each file is read, checked and tidied by the store itself.
 That takes some 20 ms of a processor for 512 rollouts, and putting them into the table some 10, so a second reader of the files'
 format would win little. Newest steps come first. Files that come, are written again (a resumed run does) or are deleted are
-noticed by their names, sizes and times when somebody asks: at once, for who was told of a change asks once and not again.
+noticed by their names, sizes and times on each request, at once, for a page that was notified of a change requests once.
 A file that cannot be read costs its own rows only, and is named.
 
 Columns of the batch may have any name, and DuckDB takes `Reward` for `reward`: so they are numbered here, and no name from a
 file is ever part of a statement. Texts are cut to `LONGEST` characters and kept uncompressed, for unpacking them took longer
-than searching them, and once more in small letters, for a search that minds no case took five times as long as one that does.
-Row groups are small, so that a hundred thousand rows are searched by more than one thread.
-Leaves out: what is asked of it (`searching.py`), which runs have one (`index_shelf.py`).
+than searching them, and a second time in lower case, for a case-insensitive search took five times as long as a
+case-sensitive one. Row groups are small, so that a hundred thousand rows are searched by more than one thread. Leaves out:
+what is asked of it (`searching.py`), which runs have one (`index_shelf.py`).
 """
 
 from __future__ import annotations
@@ -131,7 +131,7 @@ class RolloutIndex:
         return sorted(self._there)
 
     def close(self) -> None:
-        """Fill no further, and wait until nobody does."""
+        """Stop filling, and wait until no thread fills."""
         with self._lock:
             self._closing = True
             filler = self._filler

@@ -56,7 +56,7 @@ def routes(library: Library) -> APIRouter:
 
     @router.get("/rows.jsonl")
     def saved(request: Request) -> Response:
-        """What is let through as JSON lines; the header says how many of how many."""
+        """What is let through as JSON lines; the header has how many of how many."""
         asked, order = _filter(request), _page(request).order
         with shelf.indexes(request.query_params.getlist("run")) as indexes:
             asked = with_labels(asked, request.query_params.getlist("label"), labelled(indexes))

@@ -28,7 +28,7 @@ class ScratchFolder:
 
 
 def sweep_scratch(place: Path) -> None:
-    """Remove the folders that nobody holds any more."""
+    """Remove the folders that no process holds any more."""
     for lock in place.glob(f"{PREFIX}*/{LOCK}"):
         with contextlib.suppress(OSError), open(lock, "rb") as held:
             fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -1,4 +1,4 @@
-"""The line of a completion that a list shows: the first with what was searched for in it, or the first that says anything."""
+"""The line of a completion that a list shows: the first with what was searched for in it, or the first that is not empty."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ BEFORE = 60  # of them before the first mark
 
 
 def snippet(completion: str, prompt: str, marks: Sequence[str]) -> dict[str, Any]:
-    """`line`: pieces, each with whether it was searched for; `of`: the prompt where the completion says none of it.
+    """`line`: pieces, each with whether it was searched for; `of`: the prompt where the completion does not contain it.
 
     >>> snippet("first\\nthen two and Two", "two?", ["two"])
     {'line': [['then ', False], ['two', True], [' and ', False], ['Two', True]], 'of': 'completion'}

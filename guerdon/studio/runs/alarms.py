@@ -149,7 +149,8 @@ def unapplied(given: AlarmedRun) -> Iterator[Alarm]:
 
 @source
 def warnings(given: AlarmedRun) -> Iterator[Alarm]:
-    """What the run itself warned of, once each, but what another source says better; and the clocks that decided something."""
+    """What the run itself warned of, once each, but what another source reports better; and the clocks that decided
+    something."""
     said = {f"{column.rpartition('.')[2]} never applied in " for column in unapplied_columns(given.run.every)}
     failed = {f"scores in {event.column!r} failed" for event in given.run.events(ScoresMissing)}
     by_message: dict[str, list[Warned]] = {}

@@ -123,5 +123,5 @@ def _arm(name: str, arm: Proof, effect: float) -> dict[str, Any]:
 
 
 def has_proof(recipe: str) -> bool:
-    """Whether a recipe's evidence ships with the package; whatever a run says it is called."""
+    """Whether a recipe's evidence ships with the package; whatever name a run gives."""
     return recipe in evidence.marks(evidence.SHIPPED).keys() - {evidence.CALIBRATION}

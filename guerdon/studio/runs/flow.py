@@ -13,7 +13,7 @@ SHELVES = {"scores": "score", "credit": "credit", "learners": "learn"}
 
 
 def flow_of(config: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """The boxes of the chain in their order: `role` says what a box does, `part` by what it is done."""
+    """The boxes of the chain in their order: `role` is what a box does, `part` the part that does it."""
     parts = config.get("parts") or {}
     own = parts.get("knobs")
     if not isinstance(own, dict):
@@ -73,7 +73,7 @@ def _inside(stage: Any) -> str:
 
 
 def _played_by(own: Mapping[str, Any]) -> str:
-    """Who sits where, and what the models are."""
+    """Which model plays in which seat, and what the models are."""
     seats = own.get("seats") if isinstance(own.get("seats"), dict) else {}
     models = own.get("models") if isinstance(own.get("models"), dict) else {}
     assert isinstance(seats, dict) and isinstance(models, dict)

@@ -1,4 +1,4 @@
-"""The list of runs as somebody wants it: searched, filtered, sorted, and a page of it at a time."""
+"""The list of runs: searched, filtered, sorted, one page at a time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""All that the page says of one run, but its curves."""
+"""All that the page shows of one run, but its curves."""
 
 from __future__ import annotations
 
@@ -98,14 +98,14 @@ def _is_measure(name: str) -> bool:
 
 
 def commands(run: Snapshot, status: str) -> list[dict[str, str]]:
-    """How to go on from here on the command line; in Python, where the run was begun there."""
+    """How to continue from here on the command line; in Python, where the run was started there."""
     name, plain = shlex.quote(run.folder.named), bool(run.config["plain"])
     lines: list[tuple[str, str]] = []
     if status != "complete" and status != "running":
-        lines.append(("go on with it", resume_command(run.folder) if plain else resume_call(run)))
+        lines.append(("resume it", resume_command(run.folder) if plain else resume_call(run)))
     if plain:
         seed = run.config["seed"] + 1
-        lines.append(("once more with a change", f"guerdon train --again {name} --seed {seed}"))
+        lines.append(("rerun with a change", f"guerdon train --again {name} --seed {seed}"))
     if run.rollout_steps:
         lines.append(("what another reward would have said", f"guerdon replay {name} --reward FILE.py:NAME"))
     lines.append(("all of it in the terminal", f"guerdon show {name}"))

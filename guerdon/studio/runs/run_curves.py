@@ -49,7 +49,7 @@ def curves_of(shelved: ShelvedRun, x: X = "steps", smooth: float = 0.0, also: Se
 
 
 def full_curves(run: Run, done: Sequence[StepDone]) -> dict[str, Curve]:
-    """Every point of every metric; those of the runs that were looked at last are kept until the runs go on."""
+    """Every point of every metric; those of the runs that were looked at last are kept until the runs change."""
     key = (str(run.path), run.folder.events.stat().st_ino if run.folder.events.exists() else 0)
     mark = (len(done), done[-1].time if done else 0.0)
     with _lock:
@@ -84,7 +84,7 @@ def sections(curves: Mapping[str, Curve]) -> list[dict[str, Any]]:
 
 
 def sent(groups: Sequence[Mapping[str, Any]], also: Sequence[str]) -> list[str]:
-    """Whose numbers go to the page: what the report draws large, as far as anybody looks, and what was asked for."""
+    """Whose numbers go to the page: what the report draws large, as far as it is viewed, and what was asked for."""
     large = [name for group in groups if group["tone"] in HEADINGS for name in group["names"][:LARGE]]
     return [*dict.fromkeys([*large, *also])]
 
@@ -146,7 +146,7 @@ def smoothed(values: Sequence[float | None], weight: float) -> list[float | None
 
 
 def draws_of(done: Sequence[StepDone]) -> dict[str, Any] | None:
-    """What a curriculum drew, as shares of each column of steps; None where there is nothing to tell apart."""
+    """What a curriculum drew, as shares of each column of steps; None where there is only one."""
     draws = make_draws(done)
     if draws is None:
         return None

@@ -1,7 +1,7 @@
 """Runs over each other: a series for each arm, which is a run, or runs that differ in the seed alone.
 
 A series of several seeds is their mean at every step at which all of them have a number, and reaches from the lowest to the
-highest of them. Whether runs are one arm is what `guerdon compare` says.
+highest of them. Whether runs are one arm is decided as in `guerdon compare`.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from guerdon.studio.library import Library, Missing
 from guerdon.studio.runs.run_curves import BUCKETS, X, full_curves, places, sections, sent, smoothed, title_of
 from guerdon.studio.runs.run_snapshot import snapshot
 
-MOST = 24  # arms that can be told apart by colour and dashes
+MOST = 24  # arms that colours and dashes can distinguish
 
 
 def arms_of(library: Library, ids: Sequence[str], apart: bool = False) -> tuple[RunsRead, dict[str, str]]:
-    """The arms of some runs, each run its own where they are wanted `apart`; and the ids of the runs by the names of their
+    """The arms of some runs, each run its own with `apart`; and the ids of the runs by the names of their
     folders. What is gone is noted and left out."""
     gone, runs, named = [], [], {}
     for id in dict.fromkeys(ids):
@@ -49,7 +49,7 @@ def arms_of(library: Library, ids: Sequence[str], apart: bool = False) -> tuple[
 def compared(
     library: Library, ids: Sequence[str], x: X, smooth: float, metric: str, apart: bool, also: Sequence[str]
 ) -> dict[str, Any]:
-    """All that the page says of several runs but what takes long; `also` are curves wanted besides those drawn large."""
+    """All that the page shows of several runs but what takes long; `also` are curves wanted besides those drawn large."""
     read, named = arms_of(library, ids, apart)
     arms = read.arms
     chosen = chosen_metric(arms, metric or None)
@@ -149,7 +149,8 @@ def _rate(metric: str, rate: ArmRate | None) -> dict[str, Any] | None:
 
 
 def apart_by(library: Library, ids: Sequence[str], metric: str, apart: bool, arm: str, at: str) -> dict[str, Any]:
-    """How far an arm lies from the first one, before or after training: problem by problem where both sat the same."""
+    """The difference of an arm from the first one, before or after training: per problem where both were evaluated on the
+    same ones."""
     arms = arms_of(library, ids, apart)[0].arms
     other = next((each for each in arms[1:] if each.letter == arm), None)
     if other is None:

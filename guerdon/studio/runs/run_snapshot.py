@@ -1,6 +1,6 @@
-"""A run at one moment: its config and its events as they were when it was asked for, so that all that is said fits.
+"""A run at one moment: its config and its events as they were when it was asked for, so that all numbers fit.
 
-Whether it is going on is not in its files: a process that writes a run holds the lock of its folder, which goes with the
+Whether it is running is not in its files: a process that writes a run holds the lock of its folder, which goes with the
 process however that ends. The lock is looked up and never taken, for a run that begins would find it taken.
 """
 
@@ -20,7 +20,7 @@ from guerdon.store.folder import LOCK, RunFolder
 from guerdon.store.run import Run
 from guerdon.studio.library import Missing, ShelvedRun, file_mark
 
-RECENT = 120.0  # seconds since the last event in which a run that nobody here holds may be going on on another machine
+RECENT = 120.0  # seconds since the last event in which a run that is not locked here may be running on another machine
 LOCKS = Path("/proc/locks")
 E = TypeVar("E", bound=Event)
 
@@ -61,7 +61,7 @@ def snapshot(shelved: ShelvedRun, keep: bool = True) -> Snapshot:
 
 
 def held_inodes() -> set[int] | None:
-    """The files on which a process of this machine holds a lock; None where that cannot be told."""
+    """The files on which a process of this machine holds a lock; None where that is unknown."""
     try:
         lines = LOCKS.read_text().splitlines()
     except OSError:

@@ -1,7 +1,7 @@
-"""What the list says of each run, read once until the run changes.
+"""The list's entry for each run, read once until the run changes.
 
-A run that is complete or stopped is read and let go of, so thousands of them stay small; of one that is going on the events
-are kept, and only new lines are read.
+A run that is complete or stopped is read and released, so thousands of them stay small; of a running one the events are kept,
+and only new lines are read.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""The first test that a function fails, as its author is told: a call, what it gives and what it should.
+"""The first test that a function fails, as its author is shown it: a call, its result and the right result.
 
-Leaves out: how calls are made (`function_checks.py`), and what comes of telling (`tasks/field/reflections.py`).
+Leaves out: how calls are made (`function_checks.py`), and how models use the feedback (`tasks/field/reflections.py`).
 """
 
 from __future__ import annotations

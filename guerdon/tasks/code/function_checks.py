@@ -1,4 +1,4 @@
-"""Which of its tests a function that nobody trusts passes: called in one box, judged outside of it.
+"""Which of its tests an untrusted function passes: called in one box, judged outside of it.
 
 What a call should give never enters the box, so that a program cannot forge it. A program that one call of does not end, or
 that takes its process down, passes no test; a sandbox that failed is neither right nor wrong (`SandboxBroke`).

@@ -94,7 +94,7 @@ class Composition:
 
 
 def composition_of(told: dict[str, Any]) -> Composition:
-    """The composition that `told` wrote down."""
+    """The composition that `told` wrote."""
     return Composition(
         SOURCES[told["source"]], tuple(Step(OPERATIONS[name], constant) for name, constant in told["steps"])
     )
@@ -132,7 +132,7 @@ def drawn_composition(draw: random.Random, level: int) -> Composition:
 
 @functools.cache
 def probes(source: str) -> tuple[tuple[Any, ...], ...]:
-    """The arguments by which compositions are told apart."""
+    """The arguments that distinguish compositions."""
     draw = random.Random(f"probes of {source}")
     return tuple(tuple(SOURCES[source].draw(draw, place)) for place in (0, 1, 3, 3, 4, 5, 6, 7, 8, 9, 8))
 
@@ -176,7 +176,7 @@ def _differs(rest: Sequence[Step], lists: list[Any], some: Sequence[Any], values
 
 
 def behaviour(composition: Composition) -> list[Any]:
-    """What it does to the probes: the same for compositions that no probe tells apart."""
+    """What it does to the probes: the same for compositions that no probe distinguishes."""
     return [composition.run(probe) for probe in probes(composition.source.name)]
 
 

@@ -25,6 +25,13 @@ class FaultyProgram(NearMiss):
     """A program with one planted error. `step` is the number of its line, from 0, as in every near-miss; `says` explains the
     error in a line, where lines count from 1; `right` is the same program without the error.
 
+    Args:
+        text: the program.
+        kind: name of the error.
+        step: number of its line, from 0.
+        says: the error in a sentence.
+        right: the program without the error.
+
     >>> import random
     >>> import guerdon as gd
     >>> family = gd.tasks.functions(level=2)

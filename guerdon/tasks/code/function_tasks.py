@@ -46,6 +46,9 @@ class functions:
     `checker` is where programs run: "sandbox", or "plain", which evaluates what it knows without running it and sends the
     rest to the sandbox.
 
+    Args:
+        checker: where programs run.
+
     >>> import guerdon as gd
     >>> family = gd.tasks.functions(level=2)
     >>> problem = family.get("train", 2)
@@ -149,7 +152,7 @@ def _test(composition: Composition, arguments: list[Any]) -> list[Any]:
 
 
 def _shown(composition: Composition, draw: random.Random) -> list[list[Any]]:
-    """One or two examples that tell something."""
+    """One or two informative examples."""
     shown: list[list[Any]] = []
     wanted, place = draw.choice((1, 2)), 4
     for tries in range(8):

@@ -118,7 +118,7 @@ def cuts(values: int) -> range:
 
 
 def grows(node: Node) -> bool:
-    """Whether `grow` could come to an expression: no double `not`, and operators that cut values evenly enough."""
+    """Whether `grow` could produce an expression: no double `not`, and operators that cut values evenly enough."""
     if isinstance(node, bool):
         return True
     op, parts = node

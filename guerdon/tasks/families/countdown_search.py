@@ -46,7 +46,7 @@ class countdown(Family):
         = (25-7)*3
 
     A step joins two of the numbers at hand into a whole number and may say what is left, in any order. A step that leads
-    nowhere is no wrong step: it is true, it only does not help. Any expression that uses the numbers and makes the target
+    nowhere is not a wrong step: it is true, it only does not help. Any expression that uses the numbers and makes the target
     is right. Level 1 has 2 numbers and + -, level 3 has 3 and + - *, level 5 has 4, level 8 has 6 numbers up to 25.
 
     >>> import guerdon as gd
@@ -253,7 +253,7 @@ def written(numbers: Sequence[int], moves: Sequence[Move]) -> list[str]:
 
 
 def express(numbers: Sequence[int], moves: Sequence[Move]) -> str:
-    """The moves as one expression. A number that no move made and nobody gave stands for itself."""
+    """The moves as one expression. A number that is neither given nor the result of a move is written as itself."""
     terms = [(n, str(n), 3) for n in numbers]  # value, text, how strongly its parts hold together
 
     def pick(number: int) -> tuple[str, int]:

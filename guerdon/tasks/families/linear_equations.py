@@ -131,7 +131,7 @@ BRACKET: Choices = signed(2, 5), up(1, 4), signed(1, 9)
 @dataclass(frozen=True)
 class Form:
     """What the equations of a level look like: the solutions, and what every piece of the two sides is chosen from. The
-    right side still lacks its last number, the `rest` that makes it equal. `rises`: neither rest nor slope is negative."""
+    right side is still without its last number, the `rest` that makes it equal. `rises`: neither rest nor slope is negative."""
 
     x: Sequence[int]
     left: tuple[Choices, ...]

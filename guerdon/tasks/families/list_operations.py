@@ -12,7 +12,7 @@ from guerdon.tasks.family import Problem
 # (numbers in the list, operations, largest number at the start) by level
 LEVELS = ((3, 1, 9), (4, 2, 9), (4, 3, 9), (5, 3, 20), (5, 4, 20), (6, 4, 30), (6, 5, 40), (7, 6, 50))
 LARGEST = 99  # no number in a list grows beyond it
-NONE = "none"  # an empty list; only wrong solutions come to one
+NONE = "none"  # an empty list; only wrong solutions give one
 SUMMARIES = ("sum", "max", "min", "len")
 KINDS = ("rev", "rot", "take", "skip", "odds", "evens", "+", "+", "*")  # all other operations, as often as they come
 CHANGES = {"+", "*"}

@@ -132,7 +132,7 @@ def posed(base: int, power: int, times: int, plus: int, mod: int) -> Problem:
 
 
 def line(label: str, x: int, sign: str, y: int, mod: int, slip: int = 0) -> tuple[str, int]:
-    """A line of work and the remainder it comes to."""
+    """A line of work and its remainder."""
     whole = x * y if sign == "*" else x + y
     rest = (whole + slip) % mod
     return f"{label}: {x}{sign}{y}={whole}={rest}", rest
@@ -176,7 +176,7 @@ def finished(value: int, tail: Sequence[tuple[str, int]], mod: int, slip_at: int
 
 
 def written(task: Task, slip_at: int = -1) -> tuple[list[str], int]:
-    """A whole solution and the remainder it comes to; the one in line `slip_at` is one off."""
+    """A whole solution and its remainder; the one in line `slip_at` is one off."""
     known, mod = {1: task.meta["base"]}, task.meta["mod"]
     lines: list[str] = []
     for a, b in plan(task.meta["power"]):

@@ -17,7 +17,7 @@ LEVELS = ((1, 50, 6), (1, 99, 12), (2, 150, 12), (2, 300, 16), (2, 600, 24), (3,
 FEWEST = 2  # numbers that all conditions leave: to find one is not to count
 HOW_MANY = "how many"
 GOALS = (HOW_MANY, "sum", "largest", "smallest")
-NONE = "none"  # no number at all; only wrong solutions come to that
+NONE = "none"  # no number at all; only wrong solutions give that
 RANGE = re.compile(rf"({NUMBER}) to ({NUMBER})")
 
 

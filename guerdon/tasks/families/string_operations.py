@@ -11,7 +11,7 @@ from guerdon.tasks.family import Problem
 # (letters in the word, operations, letters to choose from) by level
 LEVELS = ((4, 1, 5), (4, 2, 5), (5, 3, 6), (5, 4, 6), (6, 4, 8), (7, 5, 8), (7, 6, 8), (8, 7, 10))
 LONGEST = 10
-NONE = "-"  # the empty word; only wrong solutions come to one
+NONE = "-"  # the empty word; only wrong solutions give one
 SUMMARIES = ("count", "len")
 KINDS = ("rev", "rot", "rot", "swap", "swap", "del", "dbl")  # the operations of a problem, as often as they come
 

@@ -29,6 +29,12 @@ TAGS = re.compile(r"<answer>(.*?)</answer>", re.DOTALL)
 class gym_dataset:
     """The problems of one data set of reasoning-gym, as `gd.tasks.gym` makes it.
 
+    Args:
+        dataset: name of the data set.
+        level: difficulty; 0 for its defaults.
+        config: the data set's settings.
+        system: name of a system prompt.
+
     >>> import guerdon as gd
     >>> source = gd.tasks.gym_dataset("gcd", config={"max_numbers": 2})
     >>> source.name, source.size("train")
@@ -110,7 +116,7 @@ class gym_dataset:
         return float(call.value)
 
     def solution(self, task: Task) -> str:
-        """The answer as a model that was told to gives it."""
+        """The answer in the form that a model is asked for."""
         return f"<answer>{task.answer}</answer>" if self.system else task.answer
 
 
@@ -121,6 +127,12 @@ def gym(dataset: str = "", level: int = 0, system: str = "", **config: Any) -> g
     curriculum does, 0 leaves them at its defaults; `"leg_counting:3"` is level 3. `system` names one of the library's system
     prompts ("default", "direct"...), which ask for `<answer>` tags. Of a completion, what stands in its last such tags is
     scored, else its last line `= answer`, else all of it. `gd.tasks.load("gym:leg_counting:1-4+gym:gcd")` mixes.
+
+    Args:
+        dataset: name of the data set.
+        level: difficulty; 0 for its defaults.
+        system: name of a system prompt.
+        config: the data set's settings.
 
     >>> import guerdon as gd
     >>> source = gd.tasks.gym("leg_counting", max_animals=3)

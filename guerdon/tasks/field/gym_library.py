@@ -95,7 +95,7 @@ def library() -> Any:
 
 
 def system_prompt(name: str) -> str:
-    """What the library's users tell a model first, by its name there."""
+    """The system prompts of the library's users, by their names there."""
     library()
     prompts = importlib.import_module("reasoning_gym.utils").SYSTEM_PROMPTS
     if name not in prompts:
@@ -169,7 +169,7 @@ class GymDataset:
             random.seed(seed)
             np.random.seed(seed % (1 << 32))
             try:
-                # boxnet tells of its progress, decimal_arithmetic sets how precisely the whole process computes
+                # boxnet prints its progress, decimal_arithmetic sets the decimal precision of the whole process
                 with contextlib.redirect_stdout(io.StringIO()), decimal.localcontext(decimal.Context()):
                     entry: dict[str, Any] = dict(self.made[number])
             except IndexError:  # word_ladder found no pair of words, and would take it for its end

@@ -33,7 +33,7 @@ NEVER_SAID = "{} is not known."
 
 @dataclass(frozen=True)
 class Fact:
-    """A field of a form: its name, its schema, its value and the sentence that tells of it."""
+    """A field of a form: its name, its schema, its value and the sentence that states it."""
 
     name: str
     schema: dict[str, Any]

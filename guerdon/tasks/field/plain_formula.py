@@ -1,6 +1,6 @@
 r"""Formulas read and compared without a package: where Math-Verify cannot go, this carries training.
 
-An expression is read from LaTeX or plain text and worked out at three places of its variables; two that come to the same there
+An expression is read from LaTeX or plain text and worked out at three places of its variables; two with the same values there
 are equal. Also sets, tuples, intervals and their unions, equations by their right side.
 Leaves out: inequalities, matrices, integrals, sums, number words, units other than what stands in \text. What it cannot read is
 compared as text. Where it differs from Math-Verify: docs/field_tasks.md.

@@ -59,7 +59,7 @@ KNOWN = {
 def called_plainly(program: str, entry: str, calls: Sequence[Sequence[Any]]) -> list[list[Any]]:
     """What a program's function gives for each list of arguments, in a list of one; an empty list where it raises or gives
     something that is not plain. `Unsupported` where the program is more than this evaluator knows, `Endless` where a call
-    does not come to an end.
+    does not end.
 
     >>> from guerdon.tasks.field.plain_python import called_plainly
     >>> called_plainly("def f(xs): return max(xs) - min(xs)", "f", [[[3, 1, 2]], [[]]])
@@ -69,7 +69,7 @@ def called_plainly(program: str, entry: str, calls: Sequence[Sequence[Any]]) -> 
 
 
 def calls_plainly(program: str, entry: str, calls: Sequence[Sequence[Any]]) -> Iterator[list[Any]]:
-    """The same, call by call: who has heard enough leaves the others alone."""
+    """The same, call by call: a caller that has enough skips the others."""
     functions = _functions(program)
     if functions is None or entry not in functions:
         yield from ([] for _ in calls)
@@ -87,7 +87,7 @@ def calls_plainly(program: str, entry: str, calls: Sequence[Sequence[Any]]) -> I
 
 
 def _functions(program: str) -> dict[str, _Function] | None:
-    """The functions that a program defines; None where it is no Python, or fails before it is called."""
+    """The functions that a program defines; None where it is not Python, or fails before it is called."""
     if len(program) > LONGEST_TEXT:
         raise Unsupported("a long program")
     try:

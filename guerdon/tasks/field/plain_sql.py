@@ -1,7 +1,7 @@
 """Queries of a model answered in this process: some hundred times as many a second as boxes do, and where there are no boxes.
 
-SQLite is told to read a database in memory and to do nothing else: no other file, no function but plain ones, so many steps.
-That contains accidents. It is no security boundary: what wants more than that, or takes long, is for the sandbox to run.
+SQLite is restricted to reading a database in memory: no other file, only plain functions, a limited number of steps.
+That contains accidents. It is not a security boundary: what needs more, or takes long, runs in the sandbox.
 Leaves out: comparing answers (`sql_results.py`).
 """
 

@@ -26,6 +26,13 @@ def programs(path: Any, held_out: float = 0.1, prompt: str = "", answer: str = "
     names. MBPP's questions do not name the function, so tests are shown below them, as its paper does, unless a `template` says
     otherwise. It is `gd.tasks.rows(path, check_by="python")` with these columns; `--data FILE --check python`.
 
+    Args:
+        path: a file, or rows.
+        held_out: share of the rows that is never trained on.
+        prompt: column of the question.
+        answer: column of a right program.
+        template: prompt with the row's columns.
+
     >>> import guerdon as gd
     >>> row = {"text": "Double a number.", "code": "def f(x): return 2 * x", "test_list": ["assert f(2) == 4"]}
     >>> source = gd.tasks.programs([row, row])

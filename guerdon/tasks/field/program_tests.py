@@ -1,4 +1,4 @@
-"""Programs held against unit tests, in the sandbox: one verdict, or how many of the tests were passed.
+"""Programs tested by unit tests, in the sandbox: one verdict, or how many of the tests were passed.
 
 Tests run in another process than the program, which can neither see nor forge them (`guerdon/sandbox`).
 Leaves out: which text is the program (`program_text.py`), and rows of files (`program_rows.py`).

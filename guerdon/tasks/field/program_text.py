@@ -1,6 +1,6 @@
 """The program in a completion, and tests one by one: plain text and syntax trees, nothing is run.
 
-A completion is a program in a fence, a whole program, or goes on where the prompt ends, as HumanEval has it (arXiv:2107.03374).
+A completion is a program in a fence, a whole program, or continues the prompt, as in HumanEval (arXiv:2107.03374).
 Leaves out: running programs (`program_tests.py`).
 """
 
@@ -18,7 +18,7 @@ def program_of(completion: str, prompt: str = "", entry: str = "") -> str:
     """The program that a completion writes.
 
     With an `entry`, a function to define: the last fenced block that defines it, or all of the text if that does, below a
-    prompt that is itself a program; else what goes on from the prompt, up to where the function ends. Without one: all
+    prompt that is itself a program; else the continuation of the prompt, up to where the function ends. Without one: all
     fenced blocks, or all of the text.
 
     >>> print(program_of("Here:" + chr(10) + "```python" + chr(10) + "x = 1" + chr(10) + "```"))
@@ -64,7 +64,7 @@ def is_program(text: str) -> bool:
 
 def single_tests(test: str, tests: Sequence[str] = (), setup: str = "") -> list[str]:
     """Tests that each hold one assert: those of a list, or the asserts of a `check` function one at a time; asserts of a
-    constant are none. Empty where asserts cannot be told apart.
+    constant are none. Empty where asserts cannot be separated.
 
     >>> single_tests("", ["assert f(1) == 2", "assert f(2) == 4"], "import math")
     ['import math\\nassert f(1) == 2', 'import math\\nassert f(2) == 4']

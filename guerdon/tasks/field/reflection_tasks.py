@@ -58,6 +58,9 @@ class ProgramsRead(ChangedSource, abc.ABC):
 class debugged(ProgramsRead):
     """The problems of `source`, answered with a program that a line on what was wrong may stand above: the program counts.
 
+    Args:
+        source: where problems come from.
+
     >>> import guerdon as gd
     >>> read = gd.tasks.debugged(gd.tasks.load("functions:1"))
     >>> problem = read.get("train", 0)
@@ -76,6 +79,10 @@ class reflecting(ProgramsRead):
     """The problems of `source`, to be answered with a program, reflections on it and better programs, until one stands: the
     last counts. Nothing is run before it counts. A reply to learn from plants errors and finds them, with `wrong` of all first
     programs being such. `source` is a task source, or the name of one.
+
+    Args:
+        source: where problems come from.
+        wrong: share of first programs that have an error.
 
     >>> import guerdon as gd
     >>> source = gd.tasks.load("reflecting:functions:1")

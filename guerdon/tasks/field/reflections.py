@@ -3,7 +3,7 @@
 Debugging is a kind of line: `? ` and what is wrong, in words. `debug` shows a program and a call that it fails; the reply is
 such a line and a program (LeDex, arXiv:2405.18649). `fix` shows the same, and the reply is a program. `reflect` shows the
 specification alone; the reply is a program, then, while its author finds fault with it, such a line and another program; `ok`
-says that the last one stands (ReflexiCoder, arXiv:2603.05863, whose tags these lines stand for: a reflection that finds nothing
+confirms the last one (ReflexiCoder, arXiv:2603.05863, whose tags these lines replace: a reflection that finds nothing
 and repeats the program is `ok`).
 Leaves out: which call a program fails (`tasks/code/failing_calls.py`), and what replies are worth (`rewards`).
 """

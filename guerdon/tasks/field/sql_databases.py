@@ -1,4 +1,4 @@
-"""Small databases with rows that could be somebody's: four worlds of two tables, joined by a foreign key.
+"""Small databases with realistic rows: four worlds of two tables, joined by a foreign key.
 
 Leaves out: what is asked of them (`sql_questions.py`).
 """

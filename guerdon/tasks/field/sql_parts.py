@@ -11,7 +11,7 @@ from typing import Any
 
 
 def parts_of_query(query: str) -> dict[str, Counter[str]] | None:
-    """The parts of a query by their kind, names without their table's; None where it is no query.
+    """The parts of a query by their kind, names without their table's; None where it is not a query.
 
     >>> parts = parts_of_query("SELECT a.x, COUNT(*) FROM t AS a WHERE a.y > 3 GROUP BY a.x")
     >>> {kind: sorted(counter) for kind, counter in parts.items() if counter}
@@ -51,7 +51,7 @@ def _split(where: Any, exp: Any) -> list[Any]:
 
 
 def share_of_parts(given: str, right: str) -> float:
-    """The mean F1 over the kinds of parts that either query has; 0 for what is no query.
+    """The mean F1 over the kinds of parts that either query has; 0 for what is not a query.
 
     >>> share_of_parts("SELECT name FROM t WHERE a > 2", "SELECT name FROM t WHERE a > 3")
     0.6666666666666666

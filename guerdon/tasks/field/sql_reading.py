@@ -56,8 +56,8 @@ def _unquoted(token: str) -> str:
 
 
 def read_query(query: str) -> list[QueryWord] | None:
-    """The words of a query, without aliases, the tables before a dot, and AS; None for what is no query: it begins otherwise, a
-    text or a bracket never ends.
+    """The words of a query, without aliases, the tables before a dot, and AS; None for what is not a query: it begins
+    otherwise, or a text or a bracket never ends.
 
     >>> [word.text for word in read_query("SELECT c.code AS k FROM flights c")]
     ['select', 'code', 'from', 'flights']
@@ -136,7 +136,7 @@ class _Reader:
 
 
 def schema_names(query: str) -> tuple[set[str], set[str]] | None:
-    """The tables and the columns that a query names, anywhere in it; None for what is no query.
+    """The tables and the columns that a query names, anywhere in it; None for what is not a query.
 
     >>> tables, columns = schema_names("SELECT p.name FROM flights c JOIN airports p ON c.airport_id = p.id")
     >>> sorted(tables), sorted(columns)
@@ -150,8 +150,8 @@ def schema_names(query: str) -> tuple[set[str], set[str]] | None:
 
 
 def clauses_of(query: str) -> dict[str, set[str]] | None:
-    """What stands in the clauses of a query, item by item: between commas, and between AND and OR. Subqueries stay whole; an OR
-    is an item too, so that it is told from AND.
+    """What stands in the clauses of a query, item by item: between commas, and between AND and OR. Subqueries stay whole; an
+    OR is an item too, so that it differs from AND.
 
     >>> clauses_of("SELECT p.name FROM airports p WHERE p.gates > 3")
     {'select': {'name'}, 'from': {'airports'}, 'where': {'gates > 3'}}

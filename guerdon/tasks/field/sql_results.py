@@ -29,7 +29,7 @@ def query_of(completion: str) -> str:
 
 
 def rows_of_query(script: str, query: str) -> list[list[Any]]:
-    """The rows that a query of ours has. Not for queries that somebody else wrote."""
+    """The rows that a query of ours has. Not for untrusted queries."""
     with opened_database(script) as database:
         return rows_from(database, query)
 

@@ -44,6 +44,9 @@ class text_to_sql:
     asked for. The query is the last fenced block of a completion, else all of it, and runs in the sandbox; with
     `checker="plain"` plain questions are answered in this process, some hundred times as fast, and only others go there.
 
+    Args:
+        checker: where queries run.
+
     >>> import guerdon as gd
     >>> family = gd.tasks.text_to_sql(level=1)
     >>> problem = family.get("train", 0)
@@ -82,7 +85,7 @@ class text_to_sql:
 
     def asked(self, split: Split, draw: random.Random) -> tuple[World, SqlQuestion, str]:
         """A schema, a question about it and how it is asked. Without databases, so that text can be written fast; and without
-        looking whether one tells right queries from wrong ones."""
+        checking whether one distinguishes right queries from wrong ones."""
         while True:
             world = draw.choice(WORLDS)
             question = KINDS[self.level - 1](world, draw)
@@ -122,8 +125,8 @@ def _differs(query: str, task: Task) -> bool:
 
 
 def is_sound(question: SqlQuestion, databases: Sequence[str]) -> bool:
-    """Whether a question tells right queries from wrong ones: it has an answer, one order where it asks for one, and two kinds
-    of error show."""
+    """Whether a question distinguishes right queries from wrong ones: it has an answer, one order where it asks for one, and
+    two kinds of error show."""
     with ExitStack() as stack:
         opened = [stack.enter_context(opened_database(database)) for database in databases]
         answers = [rows_from(database, question.query) for database in opened]
@@ -148,7 +151,7 @@ def is_sound(question: SqlQuestion, databases: Sequence[str]) -> bool:
 def answers_alike(
     query: str, databases: Sequence[str], right: str, ordered: bool, checker: Checker = "sandbox"
 ) -> bool:
-    """Whether a query that nobody trusts answers as ours does on every database."""
+    """Whether an untrusted query answers as ours does on every database."""
     if not query:
         return False
     for database in databases:
@@ -181,14 +184,14 @@ def _is_right(
     return wanted is not None and same_rows(rows, wanted, ordered)
 
 
-@lru_cache(maxsize=256)  # the tries at a problem are held against the same rows
+@lru_cache(maxsize=256)  # the tries at a problem are compared with the same rows
 def right_rows(database: str, right: str) -> list[list[Any]]:
     """The rows of our own query."""
     return rows_of_query(database, right)
 
 
 def rows_of_strangers(database: str, query: str, checker: Checker = "sandbox") -> list[list[Any]] | None:
-    """The rows of a query that nobody trusts; None where it does not run."""
+    """The rows of an untrusted query; None where it does not run."""
     if checker == "plain":
         try:
             return plain_answer(database, query)
@@ -202,7 +205,7 @@ def _rows(ran: Ran) -> list[list[Any]] | None:
 
 
 async def runs_at_all(query: str, database: str, checker: Checker = "sandbox") -> bool:
-    """Whether a query that nobody trusts runs without an error, whatever it answers."""
+    """Whether an untrusted query runs without an error, whatever it answers."""
     if checker == "plain":
         try:
             return plain_answer(database, query) is not None

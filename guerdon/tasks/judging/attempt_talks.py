@@ -1,4 +1,4 @@
-"""Conversations about given attempts: what somebody got wrong is what a judge of them must learn to see.
+"""Conversations about given attempts: a judge must learn to find what is wrong in them.
 
 Right and wrong attempts at each family and level are judged equally often: a verdict cannot be guessed from the problem.
 Leaves out where the attempts come from.

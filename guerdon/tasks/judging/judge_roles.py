@@ -1,7 +1,7 @@
-"""Roles that say more than a verdict: name the wrong step, give a reason, answer a rubric, write a problem anew.
+"""Roles that say more than a verdict: name the wrong step, give a reason, answer a rubric, rewrite a problem.
 
 As in `tasks/roles.py` each has its question, its exact truth and how to read a reply. What they say about an attempt is a
-function of the problem and the attempt, so that it can be written about anybody's.
+function of the problem and the attempt, so that it can be written about any attempt.
 Leaves out the choice of attempts: `tasks/role_tasks.py` takes planted errors, a model's own are up to the caller.
 """
 

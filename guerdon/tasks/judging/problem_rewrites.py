@@ -1,6 +1,6 @@
-"""A problem written anew: in other words, with one number changed, or at another level but as close as can be.
+"""A rewritten problem: in other words, with one number changed, or at another level but as close as possible.
 
-Edits are tried on the text and the family says what they come to: another wording has the same canonical form, and whatever is
+Edits are tried on the text and the family parses the results: another wording has the same canonical form, and whatever is
 written is a problem of the level that was asked for. No edit of a training problem is a held-out one.
 Leaves out what only rewording by hand could find: a family is known by how it reads problems, nothing more.
 """

@@ -1,7 +1,7 @@
 """The line that should stand where an attempt went wrong, and the lines that lead from there to the answer.
 
-As long as an attempt follows the worked solution, that goes on. Families in which lines may come in another order or in
-other words go on from what those lines came to.
+As long as an attempt follows the worked solution, that is continued. Families in which lines may come in another order or
+in other words continue from the results of those lines.
 Nothing is said that the family's own step checker does not accept: where no way on is known, there is none.
 """
 
@@ -85,11 +85,11 @@ def _equation_left(task: Task, before: Sequence[str]) -> list[str] | None:
 OWN_WAYS = {"units": _terms_left, "boolean": _expression_left, "equation": _equation_left}
 
 
-# --- countdown, where only a sum can be mended ---------------------------------------------------------------------
+# --- countdown, where only a sum can be corrected ------------------------------------------------------------------
 
 
 def mended_move(task: Task, before: Sequence[str], line: str) -> str:
-    """The same sum with what it comes to, or the numbers at hand where it is no sum of two of them."""
+    """The same sum with its result, or the numbers at hand where it is not a sum of two of them."""
     hand = numbers_at_hand(task, before)
     pool, move = list(hand), STEP.fullmatch(line)
     if move is None or not take(pool, int(move[1]), int(move[3])) or (move[2] == "/" and int(move[3]) == 0):

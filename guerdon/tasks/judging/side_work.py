@@ -1,7 +1,7 @@
 """What a judge works out beside a line, in smaller steps than a solution has.
 
-A judge that knows no more than the solver it judges would make the same slips. So it takes apart the lines at which solvers
-slip: a product by tens and ones, a remainder by its quotient, a span of time by its units, a count one by one, and what
+A judge that knows no more than the solver it judges would make the same slips. So it divides the lines at which solvers make
+errors: a product by tens and ones, a remainder by its quotient, a span of time by its units, a count one by one, and what
 every variable holds before a statement is carried out. All of it is true of the problem, whatever the attempt says.
 Leaves out families whose lines are small already.
 """
@@ -141,7 +141,7 @@ def _equation(task: Task, before: Sequence[str], line: str) -> list[str]:
 
 
 def plain_side(text: str) -> Side:
-    """The terms of a side without brackets, as its family holds them; none when it is no such side."""
+    """The terms of a side without brackets, as its family holds them; none when it is not such a side."""
     if not SIDE.fullmatch(text):
         return []
     terms = [TERM.fullmatch(term) for term in re.findall("[-+]?[^-+]+", text)]
