@@ -394,5 +394,6 @@ def test_a_server_killed_and_started_again(
             for n, outcome in enumerate(each):
                 right = outcome.reason is Reason.VALUE and outcome.value == values[n % len(SAID)]
                 unanswered = outcome.reason is Reason.FAILED and "did not answer" in str(outcome.detail)
-                assert right or unanswered or outcome.reason is Reason.TIMED_OUT, outcome  # two seconds on a busy machine
+                late = outcome.reason is Reason.TIMED_OUT  # two seconds are little on a busy machine
+                assert right or unanswered or late, outcome
         tried()
