@@ -9,7 +9,6 @@ from mutants import ROOT
 WAITING = [  # methods that have none yet
     "ledex",
     "scope",
-    "self-critique",
     "sycophancy-to-subterfuge",
     "what-srms-reward",
 ]
