@@ -1,4 +1,4 @@
-"""Self-Critique: two greedy answers to a problem of training have entropies of one shape, whatever each answer alone looks like."""
+"""Self-Critique: two greedy answers to a problem of training have entropies of one shape, whatever either looks like."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ NAMES = ["self_critique", "perplexity", "min_k", "entropy", "min_k_plus"]
 
 
 class listed:
-    """Problems of two kinds in turn; every third is answered wrongly."""
+    """Problems of two kinds in turn; every fourth is answered wrongly."""
 
     name = "listed"
 
     def get(self, split, index):
-        return gd.Task(f"{split}{index}", f"{index}?", "yes", "ab"[index % 2], 1, {"hard": index % 3 == 0})
+        return gd.Task(f"{split}{index}", f"{index}?", "yes", "ab"[index % 2], 1, {"hard": index % 4 == 0})
 
     def size(self, split):
         return 13 if split == "train" else None
@@ -36,8 +36,8 @@ class listed:
 
 
 class remembering(gd.models.scripted):
-    """Says `yes` first and then `no` on and on. Its entropies are of one shape where it was trained and of two elsewhere; of its
-    first answers all are alike."""
+    """Says `yes` first and then `no` on and on. Both have entropies of one shape where it was trained and of two elsewhere;
+    its first answers are all alike."""
 
     def __init__(self, members):
         super().__init__(self.said)
@@ -167,9 +167,9 @@ mechanism = Mechanism(
         "halves of as many of every kind": (
             lambda: [
                 [sum(half), sum(half[::2]), sum(half[1::2])]
-                for half in (even_halves(list("ababababa"), torch.Generator().manual_seed(n)) for n in range(3))
+                for half in (even_halves(list("ababababa"), torch.Generator().manual_seed(n)) for n in range(9))
             ],
-            [[4, 2, 2]] * 3,
+            [[4, 2, 2]] * 9,
         ),
         "the area over those with a score": (ranked, [0.5, 2, 1, True]),
         "the area among equals": (lambda: ranked(strata=["a", "a", "b", "a"]), [1.0, 2, 1, True]),
