@@ -9,8 +9,6 @@ from mutants import ROOT
 WAITING = [  # methods that have none yet
     "ledex",
     "scope",
-    "sycophancy-to-subterfuge",
-    "what-srms-reward",
 ]
 ROWS = [name for name in PUBLISHED if row_file(name).exists()]
 
