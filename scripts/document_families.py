@@ -17,8 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from guerdon.loop.catalog import Listing, find_recipe, listings
-from guerdon.loop.proof.pilots import is_frozen, piloted
-from guerdon.loop.proof.setting_suite import SUITE
+from guerdon.loop.proof.setting_suite import SUITE, is_frozen, piloted
 from guerdon.loop.proof.simulation import table
 from guerdon.store import evidence
 from guerdon.store.evidence_words import (

@@ -18,7 +18,7 @@ from guerdon.loop.proof.jobs import RunJob, at_a_time, is_done, run_all
 from guerdon.loop.proof.known import Known
 from guerdon.loop.proof.records import record_of
 from guerdon.loop.proof.register import register, registered
-from guerdon.loop.proof.setting_suite import NamedSetting, setting_named
+from guerdon.loop.proof.setting_suite import NamedSetting, draft, setting_named
 from guerdon.loop.proof.student import given, name_of
 from guerdon.loop.proof.trial import QUICK, Rules, Trial, WantedRun
 from guerdon.loop.record import Options
@@ -107,6 +107,7 @@ def prove(names: Sequence[str], how: How, progress: Progress) -> list[dict[str, 
     how = how.from_here()
     entries = {name: find_recipe(name) for name in names}
     trials = {name: trials_of(name, entry, how) for name, entry in entries.items()}
+    _refuse_drafts([trial for each in trials.values() for trial in each], how)
     known = how.known
     try:
         every = [trial for each in trials.values() for trial in each]
@@ -118,6 +119,24 @@ def prove(names: Sequence[str], how: How, progress: Progress) -> list[dict[str, 
             evidence.write_index(how.folder)
     told = [how.file_of(entry) for name, entry in entries.items() if name in done or not how.tells]
     return [evidence.read(how.folder, name) for name in told]
+
+
+def check_settings(names: Sequence[str], how: How) -> None:
+    """Refuse what `prove` would refuse: a screening in a setting that no pilot has frozen."""
+    how = how.from_here()
+    _refuse_drafts([trial for name in names for trial in trials_of(name, find_recipe(name), how)], how)
+
+
+def _refuse_drafts(trials: Sequence[Trial], how: How) -> None:
+    """A setting is chosen before a method is seen in it. A quick look is not evidence, and `--tell` runs nothing."""
+    if how.quick or how.tells:
+        return
+    for setting in {trial.setting.name: trial.setting for trial in trials if trial.setting is not None}.values():
+        if why := draft(setting, evidence.SHIPPED, how.folder):
+            raise UserError(
+                f"setting {setting.name!r} is a draft ({why}): run guerdon prove --pilot {setting.name} first,"
+                " or take a quick look with --quick, which is not evidence"
+            )
 
 
 def register_claims(names: Sequence[str], how: How) -> dict[str, Any] | None:
