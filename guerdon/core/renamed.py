@@ -94,6 +94,16 @@ MODULES = {f"guerdon.{old}": f"guerdon.{new}" for new, many in MOVED.items() for
 PACKAGES = {name.rpartition(".")[0] for name in MODULES}  # some of which are gone with their modules
 
 
+def current_module(module: str) -> str:
+    """Where a module of the package, such as `core.along`, is now: itself, unless it was moved.
+
+    >>> current_module("core.along"), current_module("core.batch")
+    ('core.step_reductions', 'core.batch')
+    """
+    new = MODULES.get(f"guerdon.{module}")
+    return module if new is None else current_module(new.removeprefix("guerdon."))
+
+
 class Renamed(FutureWarning):
     """An old name was used. The command line prints it as one line."""
 
