@@ -31,7 +31,7 @@ from guerdon.loop.proof.estimate import Estimate, estimate
 from guerdon.loop.proof.verdict import EACH, is_confirmed, seeds_of_each, word_of
 
 POINT = 0.01
-EFFECT = 2 * POINT  # the smallest effect that counts, of a claim that says nothing else
+EFFECT = 2 * POINT  # the minimum effect of a claim that says nothing else
 PROOFS = 2000
 FALSE, FOUND, FIRES = 0.01, 0.75, 0.95  # what the rule is to keep to
 NOTHING, UNCONFIRMED = "no ahead", "not confirmed by ablation"  # what a world expects, besides a word and a gate
