@@ -222,6 +222,18 @@ def test_a_function_that_changed_as_it_moved_has_changed(house):
     assert list(changed(code, Sources(house))) == [f"{NEW}:multiply"]
 
 
+def test_a_method_whose_folder_became_one_file_has_not_changed(house):
+    folder = house / "recipes" / "process" / "mine"
+    folder.mkdir(parents=True)
+    (folder / "parts.py").write_text("def half(x):\n    return x / 2\n")
+    code = code_of(["recipes.process.mine.parts:half"], Sources(house))
+    (folder / "parts.py").rename(folder.with_suffix(".py"))
+    folder.rmdir()
+    assert changed(code, Sources(house)) == {}
+    folder.with_suffix(".py").write_text("def half(x):\n    return x // 2\n")
+    assert list(changed(code, Sources(house))) == ["recipes.process.mine:half"]
+
+
 def test_a_module_in_the_place_of_one_that_moved_is_no_longer_it(house):
     code = moved(house, left="SIZE = 1\n")
     assert f"{OLD}:multiply" in changed(code, Sources(house)), "it is not there: its unit is gone"
