@@ -95,7 +95,7 @@ PACKAGES = {name.rpartition(".")[0] for name in MODULES}  # some of which are go
 
 
 def current_module(module: str) -> str:
-    """Where a module that is gone, such as `core.along`, is now: by the table, or in the one file that a method's folder became.
+    """Where a module that is gone, such as `core.along`, is now: by the table, or the one file that a method's folder became.
 
     >>> current_module("core.along"), current_module("recipes.process.intro.parts"), current_module("core.gone")
     ('core.step_reductions', 'recipes.process.intro', 'core.gone')

@@ -198,8 +198,8 @@ def draft(setting: NamedSetting, *folders: Path) -> str:
     """Why a setting is still a draft, by the pilots in these folders; empty where it is frozen."""
     if any(is_frozen(setting, folder) for folder in folders):
         return ""
-    found = [pilots[setting.name] for folder in folders if setting.name in (pilots := piloted(folder))]
-    if not found:
+    outcomes = [pilots[setting.name] for folder in folders if setting.name in (pilots := piloted(folder))]
+    if not outcomes:
         return "it has no pilot"
-    as_today = any(each["setting"] == identity(setting) for each in found)
+    as_today = any(each["setting"] == identity(setting) for each in outcomes)
     return "its pilot did not pass" if as_today else "it was changed after its pilot"
