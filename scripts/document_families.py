@@ -17,8 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from guerdon.loop.catalog import Listing, find_recipe, listings
-from guerdon.loop.proof.pilots import is_frozen, piloted
-from guerdon.loop.proof.setting_suite import SUITE
+from guerdon.loop.proof.setting_suite import SUITE, is_frozen, piloted, setting_named
 from guerdon.loop.proof.simulation import table
 from guerdon.store import evidence
 from guerdon.store.evidence_words import (
@@ -85,7 +84,7 @@ def needs(name: str) -> str:
     entry = find_recipe(name)
     slots = [slot for slot in ("task", "model") if slot in entry.parameters()]
     what = {"task": ROWS[entry.data], "model": "a model"}
-    return " and ".join(what[slot] for slot in slots) if slots else "nothing: it brings its own task and model"
+    return " and ".join(what[slot] for slot in slots) if slots else "nothing: it has a fixed task and model"
 
 
 def mechanism(listing: Listing) -> str:
@@ -107,12 +106,20 @@ def mechanism(listing: Listing) -> str:
 def screened(name: str, proof: Mapping[str, Any] | None) -> str:
     """The estimates in settings of the suite."""
     if proof is None:
-        return f"Not screened yet: `guerdon prove {name} --setting plain`."
+        return f"Not screened yet: {how_to_screen(name)}."
     told = []
     for claim in proof["claims"]:
         notes = "; ".join(note for note in (gates_in_words(claim), unfinished(claim)) if note)
         told.append(f"`{claim['setting']}`: {measured(claim)}{f'; {notes}' if notes else ''}.")
     return " ".join(told)
+
+
+def how_to_screen(name: str) -> str:
+    """The commands: pilots of the settings that are still drafts come first."""
+    settings = find_recipe(name).screened.settings
+    drafts = [each for each in settings if not is_frozen(setting_named(each))]
+    screen = " and ".join(f"`guerdon prove {name} --setting {each}`" for each in settings)
+    return f"`guerdon prove --pilot {' '.join(drafts)}` to freeze the setting, then {screen}" if drafts else screen
 
 
 def registered(name: str, proof: Mapping[str, Any], others: Sequence[Mapping[str, Any]] = ()) -> list[str]:

@@ -73,7 +73,7 @@ def test_every_method_has_one_frame_with_the_numbers_of_the_files(script):
         "**Screening.** Not",
     )
     assert all(part in text for part in parts)
-    assert "*it is better*: **ahead, on sprig-1.1**; 8 seeds and 8 fresh ones each find the method better." in text
+    assert "*it is better*: **ahead, on sprig-1.1**; 8 seeds and 8 fresh ones each show the method ahead." in text
     assert "Pass@1 +0.0500 (+0.0300 to +0.0700) over 8 + 8 fresh seeds, +25 % of what GRPO" in text
     assert "Scores: method 0.6500. Gate failed: updates (the method makes 9 policy updates)." in text
     assert "Not confirmed by ablation; registered 2026-11-16, batch 1." in text and "`guerdon prove dump` · " in text

@@ -312,8 +312,7 @@ def _result(status: str, headline: str) -> str:
 
 def _settings(_: Path) -> list[dict[str, Any]]:
     """The suite, with the results of its pilots."""
-    from guerdon.loop.proof.pilots import is_frozen, piloted
-    from guerdon.loop.proof.setting_suite import SUITE
+    from guerdon.loop.proof.setting_suite import SUITE, is_frozen, piloted
 
     pilots = piloted()
     return [

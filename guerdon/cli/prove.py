@@ -137,6 +137,8 @@ def prove(
         return _register(output, chosen, how)
     words = _words(names or [], how, {"--family": family, "--all": every, "--pilot": pilot}, out, runs)
     if detach:
+        if not pilot:
+            _check_settings(chosen, how)
         return _detach(output, words, Path(runs))
     if pilot:
         return _pilot(output, chosen, how, words)
@@ -309,6 +311,12 @@ def _pilot(output: Output, names: list[str], how: How, words: list[str]) -> int:
             output.say(f"  {gate['gate']} {'passed' if gate['open'] else 'failed'}: {gate['why']}")
     output.finish({"pilots": piloted})
     return 0
+
+
+def _check_settings(names: list[str], how: How) -> None:
+    from guerdon.loop.proof.proving import check_settings
+
+    check_settings(names, how)
 
 
 def _detach(output: Output, words: list[str], runs: Path) -> int:

@@ -41,9 +41,9 @@ NAMES = {
 MOVED = {  # a module: those that it was before, or that went into it
     "audits.adversary.attack": "audits.adversary.attacking",
     "audits.auditing": "audits.reward.auditing loop.checking",
-    "audits.contamination.probe": "audits.contamination.contamination_probe",
+    "audits.contamination.probe": "audits.contamination.contamination_probe audits.contamination.separation",
     "audits.distances.mdp": "audits.distances.finite_mdp",
-    "audits.distances.metrics": "audits.distances.regret"
+    "audits.distances.metrics": "audits.distances.canonical audits.distances.regret"
     " audits.distances.reward_distances audits.distances.sampled_rewards",
     "audits.distances.shaping": "audits.distances.paid_paths",
     "audits.scores.scoring": "audits.scores.scores_audit",
@@ -92,6 +92,19 @@ MOVED = {  # a module: those that it was before, or that went into it
 }
 MODULES = {f"guerdon.{old}": f"guerdon.{new}" for new, many in MOVED.items() for old in many.split()}
 PACKAGES = {name.rpartition(".")[0] for name in MODULES}  # some of which are gone with their modules
+
+
+def current_module(module: str) -> str:
+    """Where a module that is gone, such as `core.along`, is now: by the table, or the one file that a method's folder became.
+
+    >>> current_module("core.along"), current_module("recipes.process.intro.parts"), current_module("core.gone")
+    ('core.step_reductions', 'recipes.process.intro', 'core.gone')
+    """
+    new = MODULES.get(f"guerdon.{module}")
+    if new is not None:
+        return new.removeprefix("guerdon.")
+    folder, _, last = module.rpartition(".")
+    return folder if folder.startswith("recipes.") and last in ("recipe", "parts") else module
 
 
 class Renamed(FutureWarning):

@@ -29,6 +29,7 @@ from guerdon.core.pack import played_at
 from guerdon.core.part import changed, knob, knobs, label, part
 from guerdon.core.recipe import Recipe
 from guerdon.engine.player import Player
+from guerdon.exams.exam import Exam
 from guerdon.loop.early_rollouts import EarlyRollouts
 from guerdon.loop.truth_column import TruthColumn, truth_column
 from guerdon.rewards.formula.scores import cause
@@ -43,7 +44,7 @@ from guerdon.watch.batch_signs import batch_signs
 from guerdon.watch.past_steps import TRUTH
 from guerdon.watch.watchman import Watchman, check_rules, rules_of_config, rules_to_config
 
-START, LATE, LAST = "start", "late", "last"  # points of a run at which the whole exam is run
+START, LATE, LAST = WHOLE = ("start", "late", "last")  # points of a run at which the whole exam is run
 WATCHING = ("truth", "watch", "stop_on_alarm")  # options of the watch
 PYTHON = "python"  # what run.json says in place of a truth that it cannot name
 CAUSES = 20  # of different failures that are reported in a step
@@ -56,8 +57,9 @@ class Options:
     `save_every` steps a checkpoint, the last `keep` of them kept; `rollouts_every` steps the batch is stored (0: never);
     `eval_every` steps an evaluation between the first and the last one (0: none; below 1: every such share of the run) on
     `eval_tasks` held-out tasks with `eval_tries` tries (0 tasks: no evaluation at all). The first and the last evaluation, and
-    one more after the share `eval_late` of the run, have `eval_whole` tasks where that is not 0. `eval_drawn`: the seed draws
-    the tasks, as many of every kind. More than `failed_limit` of a step's scores failing stops the run.
+    one more after the share `eval_late` of the run, have `eval_whole` tasks where that is not 0; exams that `eval_whole_only`
+    names are run at these three points alone. `eval_drawn`: the seed draws the tasks, as many of every kind. More than
+    `failed_limit` of a step's scores failing stops the run.
     `loggers` names dashboards that receive every event: tensorboard, wandb. `truth` scores the same rollouts and is never
     trained on: `verified`, FILE.py:NAME, or a reward. `watch` raises alarms (docs/watch.md): True for all rules, or rules of
     `guerdon.watch`; with `stop_on_alarm` one that is bad stops the run.
@@ -70,6 +72,7 @@ class Options:
         eval_tasks: held-out problems of an evaluation; 0 evaluates never.
         eval_tries: tries at each of them.
         eval_whole: problems of the first and the last evaluation, where that is not 0.
+        eval_whole_only: exams that are run at the first, the late and the last evaluation alone.
         eval_late: share of the run after which another whole evaluation is made.
         eval_drawn: the seed draws the problems, as many of every kind.
         failed_limit: share of failed scores in a step above which the run stops.
@@ -91,6 +94,7 @@ class Options:
     eval_tries: int = knob(default=4, ge=1)
     eval_whole: int = knob(default=0, ge=0)
     eval_late: float = knob(default=0.0, ge=0.0, le=1.0)
+    eval_whole_only: tuple[str, ...] = ()
     eval_drawn: bool = False
     failed_limit: float = knob(default=0.2, ge=0.0, le=1.0)
     loggers: tuple[str, ...] = ()
@@ -105,8 +109,10 @@ class Options:
 
     @property
     def keeping(self) -> dict[str, Any]:
-        """The knobs without those of the watch, which came later: what proofs know their runs by."""
-        return {name: value for name, value in knobs(self).items() if name not in WATCHING}
+        """What proofs identify their runs by: the knobs without those that came later, the watch's and an unused
+        `eval_whole_only`."""
+        since = (*WATCHING, *(() if self.eval_whole_only else ("eval_whole_only",)))
+        return {name: value for name, value in knobs(self).items() if name not in since}
 
     def to_config(self) -> dict[str, Any]:
         """As run.json holds it. Of the watch, what differs from the default."""
@@ -149,7 +155,11 @@ class Options:
 
     def tasks_at(self, point: str) -> int:
         """How many problems the exam of a point has."""
-        return self.eval_whole or self.eval_tasks if point in (START, LATE, LAST) else self.eval_tasks
+        return self.eval_whole or self.eval_tasks if point in WHOLE else self.eval_tasks
+
+    def exams_at(self, point: str, exams: Sequence[Exam]) -> list[Exam]:
+        """Which exams are run at a point."""
+        return [exam for exam in exams if point in WHOLE or exam.name not in self.eval_whole_only]
 
 
 @dataclass

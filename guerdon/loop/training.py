@@ -237,11 +237,11 @@ def _unsaid(before: Sequence[Event], recipe: Recipe, first: int) -> list[Event]:
 def _evaluate(recipe: Recipe, play: Player, record: Recorder, done: int, point: str) -> None:
     """Run the exams. Problems that are drawn are the same in all runs of a seed, and at all points of a run."""
     options = record.options
-    tasks = options.tasks_at(point)
-    if not recipe.exams or tasks == 0:
+    tasks, exams = options.tasks_at(point), options.exams_at(point, recipe.exams)
+    if not exams or tasks == 0:
         return
     sit = functools.partial(
-        sit_all, recipe.exams, recipe.models, recipe.seats, recipe.env, recipe.sampling,
+        sit_all, exams, recipe.models, recipe.seats, recipe.env, recipe.sampling,
         tasks=tasks, tries=options.eval_tries, seed=play.seed, drawn=play.seed if options.eval_drawn else None,
     )  # fmt: skip
     same = decided_by(sit) if point == START and record.starts is not None else None

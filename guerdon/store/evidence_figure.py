@@ -110,7 +110,7 @@ def _names(lines: Sequence[ArmCurve], x: float, y: Place) -> list[Svg]:
 
 def differences(against: Mapping[str, Any], left: float, right: float, title: str, first: str = "baseline") -> Svg:
     """How much better the method is than each other arm: a dot a seed, hollow for fresh seeds, the mean over all of them with
-    its interval, and the effect that counts as a shade. `first` is what stands below the baseline's."""
+    its interval, and the minimum effect as a shade. `first` is what stands below the baseline's."""
     every = [d for result in against.values() for d in (*result["differences"], result["low"], result["high"])]
     effect = max(result["effect"] for result in against.values())
     low, high = min(*every, -effect), max(*every, effect)

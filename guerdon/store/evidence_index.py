@@ -8,14 +8,14 @@ from typing import Any
 from guerdon.store.evidence_words import badge, difference, others_of, outcome, seeds_of, unfinished
 
 RULES = (
-    "What came of published methods: each against its baseline at an equal budget, over paired seeds, by a rule that was fixed"
-    " before anything was run. Differences are the method's score less the baseline's, positive where the method is better,"
+    "Results of published methods: each against its baseline at an equal budget, over paired seeds, by a rule that was fixed"
+    " before anything was run. Differences are the method's score less the baseline's, positive where the method is ahead,"
     " with 95 % intervals.",
-    "A *screening* is an estimate over 8 seeds, without a word. A *registered* claim has 8 seeds and 8 fresh ones: **ahead**"
-    " and **behind** where each sample by itself finds it (one-sided t-test at 5 %) and the interval of all pairs leaves out 0;"
+    "A *screening* is an estimate over 8 seeds, with no verdict. A *registered* claim has 8 seeds and 8 fresh ones: **ahead**"
+    " and **behind** where each sample alone shows it (one-sided t-test at 5 %) and the interval of all pairs excludes 0;"
     " **no difference beyond x** where that interval lies within x on both sides of 0; else **inconclusive**. Gates that failed"
-    " say what kept an experiment from showing more.",
-    "*Stale* is what came of other code than today's.",
+    " say what limits an experiment.",
+    "*Stale* evidence was made by code that has changed since.",
 )
 
 

@@ -1,4 +1,4 @@
-"""The page of a recipe's evidence, as Markdown: to be read from top to bottom by somebody who doubts it."""
+"""The page of a recipe's evidence, as Markdown: in the order in which a sceptical reader needs it."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ THIRD = 1 / 3  # the share of the variance of pairs that may be the exams'
 
 
 def page(proof: Mapping[str, Any], stale: str = "", others: Sequence[Mapping[str, Any]] = (), numbers: str = "") -> str:
-    """A recipe's evidence, of its verdict; `stale` says why it is not today's, `others` is what came of it with other students,
-    `numbers` is where every seed's curve is, if not beside the page."""
+    """A recipe's evidence, of its verdict; `stale` says why it is not of today's code, `others` are results with other
+    students, `numbers` is where every seed's curve is, if not beside the page."""
     name, quick = name_of(proof), proof["quick"]
     parts = [f"# {name}", _origin(proof), proof["about"].replace("\n", " ")]
     if quick:
@@ -102,7 +102,7 @@ def _setting(claim: Mapping[str, Any]) -> str:
     where = [claimed["task"], levels, claimed["model"], cost, f"with {knobs}" * bool(knobs)]
     return (
         f"{kind} {', '.join(part for part in where if part)}; {claimed['metric']}"
-        f" ({claimed['better']} is better); the smallest effect that counts is {claimed['effect']:g}."
+        f" ({claimed['better']} is better); the minimum effect is {claimed['effect']:g}."
         f"{_begun(claimed['start'])}"
     )
 
@@ -121,8 +121,8 @@ def _kind(claimed: Mapping[str, Any]) -> str:
 def _begun(start: str | Mapping[str, str]) -> str:
     """What was trained first, and for whom."""
     if isinstance(start, str):
-        return f" All arms begin with what `{start}` trained." if start else ""
-    return "".join(f" `{model}` is what `{text}` trained, in all arms that have it." for model, text in start.items())
+        return f" All arms start from the model that `{start}` trained." if start else ""
+    return "".join(f" `{model}` is trained by `{text}` in all arms that have it." for model, text in start.items())
 
 
 def _arms(claim: Mapping[str, Any]) -> str:
@@ -173,11 +173,11 @@ def _cost(arm: Mapping[str, Any], unit: str) -> str:
 
 
 def _compared(claim: Mapping[str, Any]) -> str:
-    """The method less every other arm; positive where it is better."""
+    """The method less every other arm; positive where it is ahead."""
     others = {name: gap for name, gap in claim["against"].items() if name != "baseline"}
     names = {"ablation": "its ablation", "plain": "GRPO on the true reward"}
-    lines = [f"- over {names[name]}: {difference(gap)}" for name, gap in others.items()]
-    return "\n".join(["The method, positive where it is better:", "", *lines]) if lines else ""
+    lines = [f"- to {names[name]}: {difference(gap)}" for name, gap in others.items()]
+    return "\n".join(["The method's difference, positive where it is ahead:", "", *lines]) if lines else ""
 
 
 def _quality(claim: Mapping[str, Any]) -> str:
@@ -205,14 +205,14 @@ def _equally(claim: Mapping[str, Any]) -> str:
             f"- at equal {IN_WORDS[unit]} (the method had {equal['method']:,.0f}, the baseline {equal['baseline']:,.0f}):"
             f" {told}" + (f". **{note}**" if note else "")
         )
-    return "\n".join([f"What it would be where another thing than {claim['claim']['unit']} is equal:", "", *lines])
+    return "\n".join([f"The difference where another quantity than {claim['claim']['unit']} is equal:", "", *lines])
 
 
 def _differs(mean: float, other: float, effect: float) -> str:
     if mean * other < 0 and (is_large(mean, effect) or is_large(other, effect)):
-        return "The sign is another: which is better depends on what is held equal."
+        return "The sign differs: which arm is ahead depends on what is held equal."
     if is_large(mean, effect) != is_large(other, effect):
-        return f"That is {'' if is_large(other, effect) else 'no longer '}an effect that counts."
+        return f"That is {'at least' if is_large(other, effect) else 'less than'} the minimum effect."
     return ""
 
 
@@ -234,7 +234,7 @@ def _samples(claim: Mapping[str, Any]) -> str:
 def _spread(claim: Mapping[str, Any]) -> str:
     ratio = claim.get("spread")
     return (
-        f"Spread ratio {ratio:.2f}: the method's scores vary over seeds so many times as the baseline's."
+        f"Spread ratio {ratio:.2f}: the spread of the method's scores over seeds, divided by the baseline's."
         if ratio
         else ""
     )
@@ -245,11 +245,11 @@ def _noise(claim: Mapping[str, Any]) -> str:
     if not noise:
         return ""
     effect = claim["claim"]["effect"]
-    within = "within the third that is asked for" if noise["share"] <= THIRD else "**more than the third** asked for"
+    within = "within the required third" if noise["share"] <= THIRD else "**more than the required third**"
     return (
-        f"Other problems and other tries alone would spread paired differences by {plain(noise['exam_sd'], effect)} (standard"
-        f" deviation); they are spread by {plain(noise['paired_sd'], effect)}. That is {100 * noise['share']:.0f} % of the"
-        f" variance, {within}."
+        f"Exams with other problems and tries alone would give paired differences a standard deviation of"
+        f" {plain(noise['exam_sd'], effect)}; the paired differences have {plain(noise['paired_sd'], effect)}. That is"
+        f" {100 * noise['share']:.0f} % of the variance, {within}."
     )
 
 
@@ -261,7 +261,7 @@ def _gates(claim: Mapping[str, Any]) -> str:
 
 
 def _rates(claim: Mapping[str, Any]) -> str:
-    """What each learning rate came to on the tuning seeds."""
+    """The score of each learning rate on the tuning seeds."""
     if not claim["rates"]:
         return "No learning rate was tuned."
     effect = claim["claim"]["loss"] if claim["claim"]["keeps"] else claim["claim"]["effect"]
@@ -277,8 +277,8 @@ def _rates(claim: Mapping[str, Any]) -> str:
 def _again(claim: Mapping[str, Any]) -> str:
     if not claim["again"]:
         return ""
-    same = "came to the same weights" if claim["again"]["same"] else "came to **other weights**"
-    return f"Seed 0 of the first arm, run again from nothing on the same machine, {same}."
+    same = "ended with the same weights" if claim["again"]["same"] else "ended with **other weights**"
+    return f"Seed 0 of the first arm, rerun from the start on the same machine, {same}."
 
 
 def _history(proof: Mapping[str, Any]) -> str:
@@ -286,7 +286,7 @@ def _history(proof: Mapping[str, Any]) -> str:
     lines = [f"- {note['date']}: {note['what']}" for note in proof.get("history", ())]
     if not lines:
         return ""
-    head = "Its runs were made with earlier code. What changed after them, and how that was seen to leave results as they are:"
+    head = "Its runs were made with earlier code. What changed since, and how the results were shown to be unchanged:"
     return "\n".join(["## Changed since, with the same results", "", head, "", *lines])
 
 

@@ -47,7 +47,7 @@ def others_of(proof: Mapping[str, Any], every: Iterable[Mapping[str, Any]]) -> l
 
 
 def elsewhere(others: Iterable[Mapping[str, Any]]) -> str:
-    """What came of a recipe's claims with other students, with links to their pages; empty where there are none."""
+    """The results of a recipe's claims with other students, with links to their pages; empty where there are none."""
     told = [
         f"[{name_of(other)}]({name_of(other)}.md): {' and '.join(f'**{badge(claim)}**' for claim in other['claims'])}"
         for other in others
@@ -56,7 +56,7 @@ def elsewhere(others: Iterable[Mapping[str, Any]]) -> str:
 
 
 def word(claim: Mapping[str, Any]) -> str:
-    """The word of a claim; of a screening, which has none, that it is one.
+    """The word of a claim; `screened` of a screening, which has no verdict.
 
     >>> word({"tier": "registered", "word": "no difference", "claim": {"effect": 0.02}})
     'no difference beyond 0.02'
@@ -95,24 +95,22 @@ def _on(models: Iterable[str]) -> str:
 def meaning(claim: Mapping[str, Any]) -> str:
     """What the word says, in a line."""
     if claim["tier"] != "registered":
-        return f"an estimate in the setting {claim['setting']}, without a word"
+        return f"an estimate in the setting {claim['setting']}, no verdict"
     first, fresh = seeds_of(claim)
     both = f"{first} seeds and {fresh} fresh ones"
     kept = claim["claim"]["keeps"]
     lines = {
-        "ahead": f"{both} each find the method better" + (f", and {kept} is kept" if kept else ""),
-        "behind": f"{both} each find the method worse: the claim is refuted",
-        "no difference": "the 95 % interval lies within the effect that counts, on both sides of 0",
+        "ahead": f"{both} each show the method ahead" + (f", and {kept} is kept" if kept else ""),
+        "behind": f"{both} each show the method behind: the claim is refuted",
+        "no difference": "the 95 % interval lies within the minimum effect on both sides of 0",
     }
     if claim["word"] == "behind" and kept and claim["against"]["baseline"]["mean"] > 0:
-        return f"{kept} is worse, on the first seeds and on fresh ones: the claim is refuted"
+        return f"{kept} is behind on the first seeds and on fresh ones: the claim is refuted"
     if claim["word"] in lines:
         return lines[claim["word"]]
     if not fresh:
-        return "no fresh seeds were run, and the 95 % interval is wider than the effect that counts"
-    return (
-        "the two samples of seeds do not confirm each other, and the 95 % interval is wider than the effect that counts"
-    )
+        return "no fresh seeds were run, and the 95 % interval extends beyond the minimum effect"
+    return "the two samples of seeds do not confirm each other, and the 95 % interval extends beyond the minimum effect"
 
 
 def seeds_of(claim: Mapping[str, Any]) -> tuple[int, int]:
@@ -145,7 +143,7 @@ def gates_in_words(claim: Mapping[str, Any]) -> str:
 
 
 def outcome(claim: Mapping[str, Any]) -> list[str]:
-    """What else is to be known in a few words: the ablation, the gates that failed, and by which edition it was made."""
+    """Notes beside the word: the ablation, the gates that failed, and the edition of the rules that the runs were made with."""
     notes = [ABLATION[claim["ablation"]]] if claim.get("ablation") else []
     if failed := failed_gates(claim):
         notes.append(f"gate{'s' * (len(failed) > 1)} failed: {', '.join(gate['gate'] for gate in failed)}")
@@ -160,19 +158,19 @@ def origin(claim: Mapping[str, Any]) -> str:
 
 
 def registration(claim: Mapping[str, Any]) -> str:
-    """When a claim was written down, if that was before it was run."""
+    """When a claim was registered, if that was before its runs."""
     of = claim["registered"]
     return f"registered {of['date']}, batch {of['batch']}" if of else "not registered before it was run"
 
 
 def unfinished(claim: Mapping[str, Any]) -> str:
-    """How many runs the rule still asks for; empty where it asks for none."""
+    """How many runs the rule still needs; empty where it needs none."""
     n = len(claim["needs"])
-    return f"unfinished: {n} {'run is' if n == 1 else 'runs are'} still wanted" if n else ""
+    return f"unfinished: {n} {'run is' if n == 1 else 'runs are'} still needed" if n else ""
 
 
 def runs_of(claim: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """All records of a claim: of its arms, those of tuning, and the run made again."""
+    """All records of a claim: of its arms, those of tuning, and the rerun."""
     return [*(run for arm in claim["arms"].values() for run in arm["runs"]), *claim["tried"]]
 
 
@@ -195,7 +193,7 @@ def digits(effect: float) -> int:
 
 
 def difference(comparison: Mapping[str, Any], sign: float = 1.0) -> str:
-    """A mean difference with its 95 % interval, positive where the method is better; turned round where `sign` is -1.
+    """A mean difference with its 95 % interval, positive where the method is ahead; reversed where `sign` is -1.
 
     >>> difference({"mean": 0.05, "low": 0.01, "high": 0.09, "effect": 0.02}, -1)
     '-0.0500 (-0.0900 to -0.0100)'
@@ -206,5 +204,5 @@ def difference(comparison: Mapping[str, Any], sign: float = 1.0) -> str:
 
 
 def is_large(mean: float, effect: float) -> bool:
-    """Whether a mean is an effect that counts."""
+    """Whether a mean reaches the minimum effect."""
     return abs(mean) >= effect

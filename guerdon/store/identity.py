@@ -6,7 +6,8 @@ constants with the functions that make them, classes as far as the words of that
 functions with all that they call, which something else than Python may run (GPU kernels) or remember (caches). Left out are
 observers, which change no weight, and what builds a recipe, for what was built is in its hash.
 Needs no torch, for evidence is listed without it.
-Leaves out: libraries; what a function reaches by a name that it computes.
+A module that was moved is compared at its new place (`core/renamed.py`).
+Leaves out: libraries; what a function reaches by a name that it computes; functions and classes that were renamed.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from guerdon.core.part import fingerprint
+from guerdon.core.renamed import current_module
 from guerdon.store.code_units import DIGITS, SourceFile
 from guerdon.store.whole_files import write_json
 
@@ -267,7 +269,7 @@ Changes = dict[str, tuple[str, str]]
 def changed(code: Code, sources: Sources | None = None) -> Changes:
     """The units of some code that are not what they were: their hashes then and now, empty where there is none."""
     here = sources or _here(code.files)
-    if code.files and all(here.bytes_of(module) == digest for module, digest in code.files.items()):
+    if code.files and all(here.bytes_of(_place(module, here)) == digest for module, digest in code.files.items()):
         return {}
     if here is today():
         return _looked_up(code)
@@ -275,9 +277,19 @@ def changed(code: Code, sources: Sources | None = None) -> Changes:
 
 
 def _compared(code: Code, sources: Sources) -> Changes:
-    now = code_of(code.units, sources).units
-    every = sorted({*code.units, *now})
-    return {u: (code.units.get(u, ""), now.get(u, "")) for u in every if code.units.get(u, "") != now.get(u, "")}
+    then: dict[str, str] = {}
+    for unit, digest in code.units.items():
+        module, _, name = unit.partition(":")
+        moved = f"{_place(module, sources)}:{name}"
+        then[moved if then.get(moved, digest) == digest else unit] = digest  # of two that would be one now, one is gone
+    now = code_of(then, sources).units
+    every = sorted({*then, *now})
+    return {u: (then.get(u, ""), now.get(u, "")) for u in every if then.get(u, "") != now.get(u, "")}
+
+
+def _place(module: str, sources: Sources) -> str:
+    """Where a module is that a run recorded: a move that the table of old names tells of changes no code."""
+    return module if sources.path(module) is not None else current_module(module)
 
 
 def _looked_up(code: Code) -> Changes:

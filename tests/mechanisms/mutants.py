@@ -162,7 +162,7 @@ def mutants_of(target: Target) -> list[Mutant]:
             name = f"{name} ({seen[name]})"
         put(ast.fix_missing_locations(ast.copy_location(new, old)))
         try:
-            code = _compiled(target)
+            code = compiled(target)
         finally:
             put(old)
         place = target.file.relative_to(ROOT) if target.file.is_relative_to(ROOT) else target.file.name
@@ -177,7 +177,7 @@ def _short(node: ast.AST) -> str:
     return text if len(text) <= LONG else f"{text[: LONG - 3]}..."
 
 
-def _compiled(target: Target) -> CodeType:
+def compiled(target: Target) -> CodeType:
     """The code of the function as its syntax stands now; within its class, for `super()` is of that."""
     bare = copy.copy(target.node)
     bare.decorator_list = []

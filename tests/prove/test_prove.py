@@ -69,7 +69,7 @@ def test_a_claim_is_run_and_its_evidence_says_all(proof):
     differences = [a["score"] - b["score"] for a, b in zip(method["runs"], baseline["runs"], strict=True)]
     assert gap["differences"] == pytest.approx(differences) and (gap["first"], len(differences)) in ((8, 16), (12, 24))
     page = (folder / "evidence" / "thrice.md").read_text()
-    assert "fresh ones each find the method better." in page and "Confirmed by ablation." in page
+    assert "fresh ones each show the method ahead." in page and "Confirmed by ablation." in page
     assert "thrice.svg" in page and "$ guerdon prove " in page
     ET.fromstring((folder / "evidence" / "thrice.svg").read_text())
     assert "[thrice](thrice.md)" in (folder / "evidence" / "README.md").read_text()

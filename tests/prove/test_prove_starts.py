@@ -34,7 +34,7 @@ def test_all_arms_begin_with_what_the_start_trained(mine: str, tmp_path: Path) -
     assert len(list((tmp_path / "runs").glob("*/run.json"))) == 1 + 2 * 2  # it is trained once, for both arms and seeds
     assert arm.key(0) != replace(arm, starts={}).key(0)
     assert (
-        "begin with what `faster prompts=4 tries=8 steps=30 steps=3` trained"
+        "start from the model that `faster prompts=4 tries=8 steps=30 steps=3` trained"
         in (with_start.folder / "faster.md").read_text()
     )
 
@@ -84,7 +84,7 @@ def test_a_start_prepares_a_model_by_its_name(mine: str, tmp_path: Path, jobs: i
         last = run.events(StepDone)[-1].tokens
         assert run.spent["tokens"] - last < 500, "what was trained first is not among what an arm spends"
     page = (setting.folder / "guided.md").read_text()
-    assert "`guide` is what `grpo lr=0.3 prompts=4 tries=8 steps=60 steps=6` trained, in all arms that have it" in page
+    assert "`guide` is trained by `grpo lr=0.3 prompts=4 tries=8 steps=60 steps=6` in all arms that have it" in page
 
 
 @pytest.mark.parametrize(

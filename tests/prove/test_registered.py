@@ -133,15 +133,15 @@ def test_every_kind_of_claim_has_a_page_and_a_figure(tmp_path, how, monkeypatch)
         "A claim to be *cheaper at pass@1 that is at least as good within 0.02*",
         "A claim to be *above 0.65*",
         "A claim to be *ahead with every doubling along tries=2,4,8*",
-        "**Ahead**: 8 seeds and 8 fresh ones each find the method better.",
-        "**Ahead**: 8 seeds and 8 fresh ones each find the method better, and pass@1 is kept.",
+        "**Ahead**: 8 seeds and 8 fresh ones each show the method ahead.",
+        "**Ahead**: 8 seeds and 8 fresh ones each show the method ahead, and pass@1 is kept.",
         "What it must keep, pass@1: +0.1",
         "Pass@1 +0.0500 (+0.0500 to +0.0500) over 8 + 8 fresh seeds",
         "% of what GRPO on the true reward gains; detectable 0.",
         "| plain | `grpo` | 8 |",
-        "- over its ablation: +0.0800",
+        "- to its ablation: +0.0800",
         "Confirmed by ablation.",
-        "came to the same weights",
+        "ended with the same weights",
         "- *updates* passed: the method makes 300 policy updates (required: 150 or more)",
         "| method | 0.1 | ",
         "Spread ratio",
@@ -168,10 +168,10 @@ def test_a_page_says_what_speaks_against_it(tmp_path, how, monkeypatch):
     }
     evidence.write(how.folder, proof)
     page = (how.folder / "mine.md").read_text()
-    assert "**Unfinished: 2 runs are still wanted.**" in page
+    assert "**Unfinished: 2 runs are still needed.**" in page
     assert "at equal tokens read (the method had 900, the baseline 300): -0.0500 (-0.0600 to -0.0400)" in page
     assert "Gate failed: updates." in page and "- *updates* **failed**: the baseline makes 9" in page
-    assert "The sign is another" in page and "That is no longer an effect that counts." in page
+    assert "The sign differs" in page and "That is less than the minimum effect." in page
 
 
 def test_a_word_names_the_model_it_was_measured_with(tmp_path, how, monkeypatch):

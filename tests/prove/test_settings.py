@@ -21,10 +21,9 @@ from guerdon.loop.proof.arms import ABLATION, BASELINE, METHOD, PLAIN, arms_in_s
 from guerdon.loop.proof.failure_modes import MEASURES, failure_mode
 from guerdon.loop.proof.jobs import RunJob, run_job
 from guerdon.loop.proof.judges import judge_of
-from guerdon.loop.proof.pilots import identity, is_frozen, piloted
-from guerdon.loop.proof.proving import OPTIONS, How, trials_of
+from guerdon.loop.proof.proving import OPTIONS, How, check_settings, trials_of
 from guerdon.loop.proof.records import record_of
-from guerdon.loop.proof.setting_suite import FALL, SUITE, setting_named
+from guerdon.loop.proof.setting_suite import FALL, SUITE, draft, identity, is_frozen, piloted, setting_named
 from guerdon.loop.record import Options
 
 NONE = None
@@ -190,6 +189,34 @@ def test_a_pilot_is_of_the_setting_that_it_was_run_for(tmp_path):
     (tmp_path / "settings.json").write_text(json.dumps(found))
     assert is_frozen(setting, tmp_path) and not is_frozen(replace(setting, budget=1.0), tmp_path)
     assert not is_frozen(setting_named("sparse"), tmp_path)
+
+
+def test_a_screening_in_a_draft_is_refused(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    for how in ([], ["--detach"]):
+        assert main(["prove", "grpo", "--setting", "sparse", *how]) == 2
+        said = capsys.readouterr().err
+        assert "'sparse' is a draft (it has no pilot): run guerdon prove --pilot sparse first" in said
+        assert len(said.strip().splitlines()) == 1 and not list(tmp_path.rglob("run.json")), "nothing was run"
+
+
+def test_what_makes_a_setting_a_draft(tmp_path):
+    setting = setting_named("sparse")
+    for found, why in (
+        ({}, "it has no pilot"),
+        ({"sparse": {"passed": False, "setting": identity(setting)}}, "its pilot did not pass"),
+        ({"sparse": {"passed": True, "setting": "another"}}, "it was changed after its pilot"),
+        ({"sparse": {"passed": True, "setting": identity(setting)}}, ""),
+    ):
+        (tmp_path / "settings.json").write_text(json.dumps(found))
+        assert draft(setting, tmp_path / "none", tmp_path) == why
+        how = How(out=tmp_path, setting="sparse")
+        for each in (how, replace(how, setting="table"), replace(how, quick=True), replace(how, tells=True)):
+            if why and each is how:
+                with pytest.raises(UserError, match="is a draft"):
+                    check_settings(["grpo"], each)
+            else:
+                check_settings(["grpo"], each)
 
 
 @pytest.mark.slow

@@ -71,7 +71,7 @@ def test_a_claim_in_a_few_lines(told):
     """By hand: of the sixteen s = 0.01414, t of 15 degrees 2.1314, so the mean is within 2.1314 s / 4 = 0.0075; 0.2 are gained,
     and (2.1314 + 0.8662) s / 4 = 0.0106 is detected."""
     assert told(claim_of(), world_of(0.1)) == [
-        "ahead: 8 seeds and 8 fresh ones each find the method better",
+        "ahead: 8 seeds and 8 fresh ones each show the method ahead",
         "pass@1 +0.1000 (+0.0925 to +0.1075) over 8 + 8 fresh seeds, +50 % of what GRPO on the true reward gains;"
         " detectable 0.0106",
         "confirmed by ablation; not registered before it was run",
@@ -80,7 +80,7 @@ def test_a_claim_in_a_few_lines(told):
 
 def test_differences_are_signed_and_one_word_is_about_the_claim(told):
     lines = told(claim_of(), world_of(-0.1))
-    assert lines[0] == "behind: 8 seeds and 8 fresh ones each find the method worse: the claim is refuted"
+    assert lines[0] == "behind: 8 seeds and 8 fresh ones each show the method behind: the claim is refuted"
     assert lines[1].startswith("pass@1 -0.1000 (-0.1075 to -0.0925) over 8 + 8 fresh seeds, -50 % of what")
 
 
@@ -105,7 +105,7 @@ def test_a_cheaper_claim_tells_both_comparisons(told):
         return {"length": 8 - (2 + SWING[seed % 8]) * ours, "pass@1": kept}
 
     lines = told(claim, world)
-    assert lines[0] == "behind: pass@1 is worse, on the first seeds and on fresh ones: the claim is refuted"
+    assert lines[0] == "behind: pass@1 is behind on the first seeds and on fresh ones: the claim is refuted"
     assert lines[1].startswith("length +2.0000 (+1.9925 to +2.0075)") and lines[2].startswith("pass@1 -0.1000 (-0.10")
 
 
@@ -113,7 +113,7 @@ def test_what_is_left_to_run_and_by_what_it_was_made(told):
     registered = {"batch": 2, "date": "2026-11-16", "hash": "x"}
     lines = told(claim_of(), world_of(0.1), needs=["a"], registered=registered, edition=2, made_with="0.2.0")
     assert lines[2] == "confirmed by ablation; runs made with 0.2.0; registered 2026-11-16, batch 2"
-    assert lines[-1] == "unfinished: 1 run is still wanted"
+    assert lines[-1] == "unfinished: 1 run is still needed"
 
 
 def test_the_lines_of_a_recipe(tmp_path, monkeypatch, capsys):

@@ -192,6 +192,53 @@ def test_a_unit_that_is_gone_has_changed(house):
     assert changed(code, Sources(house))["core.works:work"] == (code.units["core.works:work"], "")
 
 
+OLD, NEW = "core.along", "core.step_reductions"  # a move that the table of old names tells of
+
+
+def moved(house, change=lambda text: text, left=""):
+    """The code of a run before its sizes moved to another module, perhaps with a change, and what is compared after."""
+    old, new, works = (house / "core" / f"{name}.py" for name in ("along", "step_reductions", "works"))
+    (house / "core" / "sizes.py").rename(old)
+    works.write_text(
+        works.read_text().replace("import sizes", "import along").replace("core.sizes", OLD).replace("sizes.", "along.")
+    )
+    code = code_of(["core.works:work", f"{OLD}:Box.fit"], Sources(house))
+    assert f"{OLD}:multiply" in code.units and changed(code, Sources(house)) == {}
+    new.write_text(change(old.read_text()))
+    if left:
+        old.write_text(left)
+    else:
+        old.unlink()
+    works.write_text(works.read_text().replace(f"from {'guerdon.core'} import along", "").replace(OLD, NEW))
+    return code
+
+
+def test_a_module_that_moved_has_not_changed(house):
+    assert changed(moved(house), Sources(house)) == {}
+
+
+def test_a_function_that_changed_as_it_moved_has_changed(house):
+    code = moved(house, lambda text: text.replace("a * b * BASE", "a * b + BASE"))
+    assert list(changed(code, Sources(house))) == [f"{NEW}:multiply"]
+
+
+def test_a_method_whose_folder_became_one_file_has_not_changed(house):
+    folder = house / "recipes" / "process" / "mine"
+    folder.mkdir(parents=True)
+    (folder / "parts.py").write_text("def half(x):\n    return x / 2\n")
+    code = code_of(["recipes.process.mine.parts:half"], Sources(house))
+    (folder / "parts.py").rename(folder.with_suffix(".py"))
+    folder.rmdir()
+    assert changed(code, Sources(house)) == {}
+    folder.with_suffix(".py").write_text("def half(x):\n    return x // 2\n")
+    assert list(changed(code, Sources(house))) == ["recipes.process.mine:half"]
+
+
+def test_a_module_in_the_place_of_one_that_moved_is_no_longer_it(house):
+    code = moved(house, left="SIZE = 1\n")
+    assert f"{OLD}:multiply" in changed(code, Sources(house)), "it is not there: its unit is gone"
+
+
 def test_a_program_for_another_process_counts_whole(house):
     (house / "core" / "child.py").write_text("def main():\n    return 1\n")
     (house / "core" / "begins.py").write_text(

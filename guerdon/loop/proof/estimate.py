@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from guerdon.core.statistics import mean_and_spread, t_above, t_quantile
 
 LEVEL, POWER = 0.05, 0.80
-ROUNDING = 1e-9  # of the smallest effect that counts: differences that spread by less are all the same
+ROUNDING = 1e-9  # of the minimum effect: differences that spread by less are all the same
 
 
 @dataclass(frozen=True)
@@ -21,7 +21,7 @@ class Estimate:
     """The differences, the `first` ones and then those of fresh seeds, and their combined estimate.
 
     `low` and `high` are the 95 % t-interval of the mean over all pairs; `detectable` is the effect that a t-test of as many
-    pairs at 5 % finds with 80 % power; `effect` is the smallest effect that counts, stated before the runs.
+    pairs at 5 % finds with 80 % power; `effect` is the minimum effect, stated before the runs.
     """
 
     differences: list[float]
@@ -55,7 +55,7 @@ def estimate(differences: Sequence[float], effect: float, first: int = 0) -> Est
     if not all(math.isfinite(d) for d in differences):
         raise ValueError("a difference is not a number: a run without a score cannot be compared")
     if not effect > 0:
-        raise ValueError(f"the smallest effect that counts is above 0, not {effect}")
+        raise ValueError(f"the minimum effect is above 0, not {effect}")
     mean, sd = mean_and_spread(differences)
     half = quantile(1 - LEVEL, len(differences) - 1) * sd / math.sqrt(len(differences))
     able = detectable(sd, len(differences))

@@ -7,13 +7,10 @@ Leaves out: methods. A setting whose pilot does not pass is changed and piloted 
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
-from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from guerdon.core.part import fingerprint
 from guerdon.loop.proof.arms import BASELINE, PLAIN, Arm, arms_in_setting, changed, machine
 from guerdon.loop.proof.claim_gates import (
     Gate,
@@ -27,10 +24,9 @@ from guerdon.loop.proof.claim_gates import (
 from guerdon.loop.proof.known import Known
 from guerdon.loop.proof.proving import QUICK_SHARE, How, Progress, run_trials
 from guerdon.loop.proof.records import Record, score_of, start_of
-from guerdon.loop.proof.setting_suite import NamedSetting, setting_named
+from guerdon.loop.proof.setting_suite import NamedSetting, identity, piloted, setting_named
 from guerdon.loop.proof.trial import Trial, WantedRun
-from guerdon.models.shipped_models import version
-from guerdon.store.evidence import PILOTS, SHIPPED
+from guerdon.store.evidence import PILOTS
 from guerdon.store.whole_files import write_readable_json
 
 
@@ -50,23 +46,6 @@ def pilot(names: Sequence[str], how: How, progress: Progress) -> dict[str, dict[
     outcomes = {name: _told(trial, known) for name, trial in trials.items()}
     write_readable_json(how.folder / PILOTS, {**piloted(how.folder), **outcomes})
     return outcomes
-
-
-def piloted(folder: Path = SHIPPED) -> dict[str, dict[str, Any]]:
-    """The results of the pilots in a folder, by setting."""
-    path = folder / PILOTS
-    return dict(json.loads(path.read_text())) if path.is_file() else {}
-
-
-def is_frozen(setting: NamedSetting, folder: Path = SHIPPED) -> bool:
-    """Whether a pilot of the setting, as it is today, passed."""
-    outcomes = piloted(folder).get(setting.name)
-    return outcomes is not None and outcomes["passed"] and outcomes["setting"] == identity(setting)
-
-
-def identity(setting: NamedSetting) -> str:
-    """The hash of everything that decides a setting's numbers."""
-    return fingerprint([setting.claim("").told(), setting.judge, setting.failure.measure, version(setting.model)])
 
 
 def _trial(setting: NamedSetting, how: How) -> PilotTrial:

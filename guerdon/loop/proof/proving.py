@@ -16,9 +16,9 @@ from guerdon.loop.proof.arms import POLICY, START_SEED, Arm, arms_in_setting, ar
 from guerdon.loop.proof.claim_results import judged
 from guerdon.loop.proof.jobs import RunJob, at_a_time, is_done, run_all
 from guerdon.loop.proof.known import Known
-from guerdon.loop.proof.records import record_of
-from guerdon.loop.proof.register import register, registered
-from guerdon.loop.proof.setting_suite import NamedSetting, setting_named
+from guerdon.loop.proof.records import MEAN, record_of
+from guerdon.loop.proof.register import EDITION, SECOND, register, registered
+from guerdon.loop.proof.setting_suite import NamedSetting, draft, setting_named
 from guerdon.loop.proof.student import given, name_of
 from guerdon.loop.proof.trial import QUICK, Rules, Trial, WantedRun
 from guerdon.loop.record import Options
@@ -29,6 +29,7 @@ from guerdon.store.evidence_words import file_name, runs_of
 from guerdon.store.packed_evidence import missing_records
 from guerdon.store.whole_files import absolute
 
+STEPS = "steps"  # exams of steps, which some recipes have beside accuracy
 BETWEEN = 384  # problems of an exam between the start and the last two points, where those have EXAM
 OPTIONS = Options(
     save_every=25, keep=1, rollouts_every=0, eval_every=0.25, eval_tasks=BETWEEN, eval_tries=1,
@@ -80,11 +81,14 @@ class How:
     def has_evidence(self, recipe: str) -> bool:
         return evidence.has(self.folder, self.file_of(find_recipe(recipe)))
 
-    def options(self, claim: Claim) -> Options:
-        """With exams of the claim's size."""
+    def options(self, claim: Claim, edition: int = EDITION) -> Options:
+        """With exams of the claim's size. Exams of steps are run three times, at the start and at the two points that a score
+        is read off; by the second edition of the rules, and where a score is the mean over the run, at all six."""
         if self.quick:
             return QUICK_OPTIONS
-        return dataclasses.replace(OPTIONS, eval_tasks=BETWEEN * claim.exam // EXAM, eval_whole=claim.exam)
+        sized = dataclasses.replace(OPTIONS, eval_tasks=BETWEEN * claim.exam // EXAM, eval_whole=claim.exam)
+        is_curve = claim.metric.startswith(f"{MEAN}{STEPS}/")
+        return sized if edition == SECOND or is_curve else dataclasses.replace(sized, eval_whole_only=(STEPS,))
 
     @property
     def rules(self) -> Rules:
@@ -107,6 +111,7 @@ def prove(names: Sequence[str], how: How, progress: Progress) -> list[dict[str, 
     how = how.from_here()
     entries = {name: find_recipe(name) for name in names}
     trials = {name: trials_of(name, entry, how) for name, entry in entries.items()}
+    _refuse_drafts([trial for each in trials.values() for trial in each], how)
     known = how.known
     try:
         every = [trial for each in trials.values() for trial in each]
@@ -118,6 +123,24 @@ def prove(names: Sequence[str], how: How, progress: Progress) -> list[dict[str, 
             evidence.write_index(how.folder)
     told = [how.file_of(entry) for name, entry in entries.items() if name in done or not how.tells]
     return [evidence.read(how.folder, name) for name in told]
+
+
+def check_settings(names: Sequence[str], how: How) -> None:
+    """Refuse what `prove` would refuse: a screening in a setting that no pilot has frozen."""
+    how = how.from_here()
+    _refuse_drafts([trial for name in names for trial in trials_of(name, find_recipe(name), how)], how)
+
+
+def _refuse_drafts(trials: Sequence[Trial], how: How) -> None:
+    """A setting is chosen before a method is seen in it. A quick look is not evidence, and `--tell` runs nothing."""
+    if how.quick or how.tells:
+        return
+    for setting in {trial.setting.name: trial.setting for trial in trials if trial.setting is not None}.values():
+        if why := draft(setting, evidence.SHIPPED, how.folder):
+            raise UserError(
+                f"setting {setting.name!r} is a draft ({why}): run guerdon prove --pilot {setting.name} first,"
+                " or take a quick look with --quick, which is not evidence"
+            )
 
 
 def register_claims(names: Sequence[str], how: How) -> dict[str, Any] | None:
@@ -163,10 +186,12 @@ def _trial(name: str, entry: RecipeEntry, claim: Claim, how: How) -> Trial:
         claim = given(claim, entry, how.student, same_budget="budget" in how.changes)
     if how.quick:
         claim = changed(claim, budget=claim.budget * QUICK_SHARE, start=_quick_starts(name, claim, how))
-    arms = arms_of(name, claim, how.options(claim))
-    if how.student:  # what is written down does not depend on where it lies
-        claim = changed(claim, model=name_of(how.student))
-    return Trial(how.file_of(entry), claim, arms, how.rules)
+    shown = changed(claim, model=name_of(how.student)) if how.student else claim  # wherever the student lies
+    trial = Trial(how.file_of(entry), shown, arms_of(name, claim, how.options(claim)), how.rules)
+    before = next(filter(None, (registered(folder, trial) for folder in (how.folder, evidence.SHIPPED))), None)
+    if before is None or before["edition"] == EDITION:
+        return trial
+    return dataclasses.replace(trial, arms=arms_of(name, claim, how.options(claim, before["edition"])))
 
 
 def _quick_starts(name: str, claim: Claim, how: How) -> str | dict[str, str]:

@@ -8,14 +8,19 @@ rates, and a setting is frozen once its pilot passes, before a method is run in 
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from guerdon.core.budget import Unit
 from guerdon.core.errors import unknown
+from guerdon.core.part import fingerprint
 from guerdon.core.recipe import Claim
 from guerdon.loop.proof.records import ACCURACY, score_of, start_of
+from guerdon.models.shipped_models import version
+from guerdon.store.evidence import PILOTS, SHIPPED
 
 FALL = "fall"  # a failure mode of exams: by how much the truth falls in training
 Record = Mapping[str, Any]
@@ -167,3 +172,34 @@ def setting_named(name: str) -> NamedSetting:
     if name not in suite:
         raise unknown("setting", name, suite)
     return suite[name]
+
+
+# --- which settings are frozen ------------------------------------------------------------------------------------------
+
+
+def piloted(folder: Path = SHIPPED) -> dict[str, dict[str, Any]]:
+    """What the pilots in a folder came to, by setting."""
+    path = folder / PILOTS
+    return dict(json.loads(path.read_text())) if path.is_file() else {}
+
+
+def is_frozen(setting: NamedSetting, folder: Path = SHIPPED) -> bool:
+    """Whether a pilot of the setting, as it is today, passed."""
+    outcomes = piloted(folder).get(setting.name)
+    return outcomes is not None and outcomes["passed"] and outcomes["setting"] == identity(setting)
+
+
+def identity(setting: NamedSetting) -> str:
+    """The hash of everything that decides a setting's numbers."""
+    return fingerprint([setting.claim("").told(), setting.judge, setting.failure.measure, version(setting.model)])
+
+
+def draft(setting: NamedSetting, *folders: Path) -> str:
+    """Why a setting is still a draft, by the pilots in these folders; empty where it is frozen."""
+    if any(is_frozen(setting, folder) for folder in folders):
+        return ""
+    outcomes = [pilots[setting.name] for folder in folders if setting.name in (pilots := piloted(folder))]
+    if not outcomes:
+        return "it has no pilot"
+    as_today = any(each["setting"] == identity(setting) for each in outcomes)
+    return "its pilot did not pass" if as_today else "it was changed after its pilot"

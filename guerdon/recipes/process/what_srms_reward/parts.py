@@ -62,7 +62,7 @@ def told(text: str, sees: Sees, spoil: Spoilt = "") -> str:
     """The lines of an unfinished answer as a scorer is shown them. `spoil` puts other thoughts in the place of all, or other
     digits into the equations before the last."""
     lines = [line for line in text.split("\n") if line.strip()]
-    words = [thought(line, before) for line, before in zip(lines, ["", *lines[:-1]], strict=True)]
+    words = [thought(line, before) for line, before in zip(lines, ["", *lines], strict=False)]
     if spoil == "thoughts":
         words = [THOUGHTS[(THOUGHTS.index(w) + 1 + i) % len(THOUGHTS)] for i, w in enumerate(words)]
     if spoil == "equations":
