@@ -29,13 +29,13 @@ from guerdon.recipes.curriculum.curricula_in_federated_learning import (
     ranking,
     visible,
 )
-from guerdon.recipes.curriculum.curriculum_designer.parts import (
+from guerdon.recipes.curriculum.curriculum_designer import (
     distances,
     one_at_a_time,
     rank_agreement,
     similarity_score,
 )
-from guerdon.recipes.curriculum.cyclical_curriculum_learning.parts import cycle, drawn
+from guerdon.recipes.curriculum.cyclical_curriculum_learning import cycle, drawn
 from guerdon.studies import classify
 from guerdon.studies import digits as data
 from guerdon.studies.classify import (

@@ -7,7 +7,7 @@ from itertools import permutations
 import torch
 from harness import Mechanism, World
 
-from guerdon.recipes.curriculum.curriculum_designer.parts import (
+from guerdon.recipes.curriculum.curriculum_designer import (
     _ranks,
     distances,
     one_at_a_time,

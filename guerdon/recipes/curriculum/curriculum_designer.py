@@ -2,7 +2,7 @@
 
 Paper: Singh et al. 2022, Learning to Learn: How to Continuously Teach Humans and Machines (arXiv:2211.15470), and the authors'
 code (github.com/ZhangLab-DeepNeuroCogLab/Learning2Learn). Five classes are learned one at a time, each seen once, in all 120
-orders. The designer scores an order from the distances between the classes' mean images (`parts.py`). Accuracy
+orders. The designer scores an order from the distances between the classes' mean images. Accuracy
 is the mean final accuracy on all five of the tenth of orders that it ranks highest, agreement the rank correlation of its
 scores with what all orders came to. Every seed draws its own five digits. Followed: score, classes, all orders, one pass.
 Different: a small replay memory, without which any order ends in knowing one class; mean images in place of a network's
@@ -11,25 +11,21 @@ features; every order is run once. Leaves out: people, learners without replay, 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from itertools import permutations
 from statistics import fmean
 from typing import Any, Literal
 
 import torch
+from torch import Tensor
 
 from guerdon.core.optim import sgd
 from guerdon.core.recipe import Claim, Study, recipe
 from guerdon.core.seeds import generator
-from guerdon.recipes.curriculum.curriculum_designer.parts import (
-    distances,
-    one_at_a_time,
-    rank_agreement,
-    similarity_score,
-)
+from guerdon.core.statistics import ranks
 from guerdon.studies.classify import accuracy, learn, network
-from guerdon.studies.digits import CLASSES, digits
+from guerdon.studies.digits import CLASSES, Examples, digits
 
 TAUGHT, BATCH, TOP = 5, 10, 12
 NAME = "curriculum-designer"
@@ -72,3 +68,46 @@ def curriculum_designer(
         return {"accuracy": fmean(outcomes[i] for i in top), "agreement": rank_agreement(scores, outcomes)}
 
     return Study(body)
+
+
+def distances(examples: Examples, classes: Sequence[int]) -> Tensor:
+    """Cosine distances between the mean images of classes, each row as shares of its sum."""
+    means = torch.stack([examples.x[examples.y == c].double().mean(0) for c in classes])
+    means = means / means.norm(dim=1, keepdim=True)
+    apart: Tensor = (1.0 - means @ means.T).fill_diagonal_(0.0)
+    return apart / apart.sum(1, keepdim=True)
+
+
+def similarity_score(order: Sequence[int], apart: Tensor) -> float:
+    """How good an order should be. The class that comes first should be about equally far from all others; from there inwards,
+    each class should be far from the next one and close to the one that stands where it does counted from the end."""
+    spread = apart.var(1, correction=0)
+    score = 1.0 - spread[order[0]] / spread.sum()
+    for i in range(len(order) // 2):
+        score = score + apart[order[i], order[i + 1]] + 1.0 - apart[order[i], order[-1 - i]]
+    return float(score)
+
+
+def one_at_a_time(
+    examples: Examples, order: Sequence[int], batch: int, keep: int, *path: int | str
+) -> Iterator[Examples]:
+    """One pass over the classes in this order, each batch with as many examples again from those kept of earlier classes,
+    `keep` of each."""
+    draw = generator(*path, "one at a time")
+    kept: list[Tensor] = []
+    for label in order:
+        own = torch.nonzero(examples.y == label).flatten()
+        own = own[torch.randperm(len(own), generator=draw)]
+        for rows in torch.split(own, batch):
+            again = torch.cat(kept) if kept else rows[:0]
+            chosen = torch.randperm(len(again), generator=draw)[:batch]
+            yield examples[torch.cat([rows, again[chosen]])]
+        kept.append(own[:keep])
+
+
+def rank_agreement(a: Sequence[float], b: Sequence[float]) -> float:
+    """Spearman's correlation, tied values sharing the mean of their ranks; 0 where one of the two says nothing."""
+    both = torch.stack([torch.from_numpy(ranks(each)) for each in (a, b)])
+    both = both - both.mean(1, keepdim=True)
+    lengths = both.norm(dim=1)
+    return float(both[0] @ both[1] / lengths.prod()) if lengths.prod() > 0 else 0.0
