@@ -297,9 +297,14 @@ class Batch:
         x_K = self.track_column(x, "per_group").value if isinstance(x, str) else x
         return gather_up(x_K, group, size, how)
 
-    def mean_by(self, x: Tensor | str, by: Group = "task") -> Tensor:
-        """[K] the mean of a number per track, or of a track column, over each track's group."""
-        return self.per_group(x, "mean", by)[self.group(by)[0]]
+    def mean_by(self, x: Tensor | str, by: Group = "task", role: str = "") -> Tensor:
+        """[K] the mean of a number per track, or of a track column, over each track's group; with `role` over the tracks of
+        that role in the same episode, ask or task, so that one role can be paid by what another achieved."""
+        if not role:
+            return self.per_group(x, "mean", by)[self.group(by)[0]]
+        x_K = self.track_column(x, "mean_by").value if isinstance(x, str) else x
+        of_role, place = self.tracks_of([role]), self.group_of_track(by)
+        return gather_up(x_K[of_role], place[of_role], self.size(by), "mean")[place]
 
     def turns(self) -> Iterator[tuple[Tensor, Tensor]]:
         """For turn 0, 1, ... of the tracks: the segments [n] and the tracks [n] that have such a turn. `reversed(list(...))`

@@ -131,7 +131,7 @@ class self_corrected(Leaf):
             return Score(0.0, why="the form is not kept", parts={"form": 0.0})
         scores = program_scores(self.source, task, said, self.partial)
         why = " -> ".join(f"{score:g}" for score in scores)
-        scores += [] if said.said else scores[-1:]  # `ok` is the reflection that the form requires: it changes nothing
+        scores += [] if said.said else [scores[-1]]  # `ok` is the reflection that the form requires: it changes nothing
         gate = cycle_gate(len(scores) - 1)
         worth = quality(scores, gains(scores, self.scale, self.kept, self.stuck), self.eta, self.rising)
         parts = {"form": 1.0, "quality": gate * worth, "efficiency": gate * efficiency(scores)}
