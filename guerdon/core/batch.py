@@ -24,7 +24,7 @@ from guerdon.core.episode import End, Episode
 from guerdon.core.errors import UserError, caller
 from guerdon.core.levels import By, expand, gather_up, starts
 from guerdon.core.one_turn import texts_in
-from guerdon.core.task import Sampling
+from guerdon.core.task import Ask, Sampling
 
 ORDER: tuple[Level, ...] = ("step", "segment", "track", "episode", "ask", "task")
 COARSE: tuple[Level, ...] = ("episode", "ask", "task")
@@ -153,6 +153,11 @@ class Batch:
         """[G] how each segment was sampled."""
         places = zip(self.episode.tolist(), self.place.tolist(), strict=True)
         return [self.episodes[e].segments[i].sampling for e, i in places]
+
+    @property
+    def asks(self) -> list[Ask]:
+        """[K] the ask that each track answers."""
+        return [self.episodes[e].ask for e in self.episode[self.leaf].tolist()]
 
     @property
     def texts(self) -> list[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from harness import PUBLISHED, row, row_file
+from harness import EXAMPLES, HERE, PUBLISHED, entry_of, row, row_file
 from mutants import ROOT
 
 WAITING = [  # methods that have none yet
@@ -13,7 +13,8 @@ WAITING = [  # methods that have none yet
     "sycophancy-to-subterfuge",
     "what-srms-reward",
 ]
-ROWS = [name for name in PUBLISHED if row_file(name).exists()]
+OURS = [name for name in PUBLISHED if row_file(name).exists()]
+ROWS = [*OURS, *sorted(path.stem for path in (HERE / EXAMPLES.name).glob("*.py"))]
 
 
 @pytest.mark.parametrize("name", ROWS)
@@ -29,12 +30,12 @@ def test_all_mutants_are_told_from_it(name):
 
 
 def test_every_other_method_is_named_as_waiting():
-    assert sorted(PUBLISHED) == sorted([*ROWS, *WAITING])
+    assert sorted(PUBLISHED) == sorted([*OURS, *WAITING])
 
 
 @pytest.mark.parametrize("name", ROWS)
 def test_its_source_names_its_paper(name):
-    assert PUBLISHED[name].paper in row(name).source
+    assert entry_of(name).paper in row(name).source
 
 
 def test_the_page_shows_a_row_as_it_is():

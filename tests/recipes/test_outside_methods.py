@@ -99,7 +99,7 @@ def test_online_dpo_of_changed_copies_trains(tmp_path):
     recipe = example("whole_solutions")["whole_solutions"]
     told = {"tries": 2, "prompts": 4, "max_tokens": 48, "options": gd.Options(eval_tasks=0)}
     run = gd.train(recipe, task="chain:2", model="sprig", steps=1, out=tmp_path / "run", **told)
-    assert run.complete and float(run.metrics["copies"].iloc[0]) > 0
+    assert run.complete and run.metrics["copies"][0].as_py() > 0
 
 
 def graded(reply, **knobs):

@@ -107,7 +107,7 @@ def one_at_a_time(
 
 def rank_agreement(a: Sequence[float], b: Sequence[float]) -> float:
     """Spearman's correlation, tied values sharing the mean of their ranks; 0 where one of the two says nothing."""
-    both = torch.stack([torch.from_numpy(ranks(each)) for each in (a, b)])
+    both = torch.stack([torch.from_numpy(ranks(each)).float() for each in (a, b)])
     both = both - both.mean(1, keepdim=True)
     lengths = both.norm(dim=1)
     return float(both[0] @ both[1] / lengths.prod()) if lengths.prod() > 0 else 0.0
