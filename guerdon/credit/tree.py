@@ -255,8 +255,9 @@ class tree_values(FieldColumns):
     References:
         Zhoubian et al. 2025, ReST-RL, arXiv:2508.19576.
 
+    >>> import guerdon as gd
     >>> from guerdon.core.example import ExamplePlay, example_tries
-    >>> tree_values()(example_tries([[1.0, 0.5]], steps=2), ExamplePlay())["labels"].tolist()
+    >>> gd.credit.tree_values()(example_tries([[1.0, 0.5]], steps=2), ExamplePlay())["labels"].tolist()
     [nan, 1.0, nan, 0.5]
     """
 

@@ -116,7 +116,8 @@ class best_whole(OneRole):
         keep: which of the answers stay in the episode.
         role: the role that answers.
 
-    >>> best_whole(tries=4).roles
+    >>> import guerdon as gd
+    >>> gd.search.best_whole(tries=4).roles
     ('policy',)
     """
 

@@ -8,13 +8,15 @@ from pathlib import Path
 
 import pytest
 import torch
-from judges.test_judge_maths import scores, scripted
 from strategies import episode, segment
 
 import guerdon as gd
 from guerdon.core.column import Column, Reason
 from guerdon.core.example import ExamplePlay
 from guerdon.core.pack import pack
+from guerdon.core.part import live
+from guerdon.rewards.asking.function import ask_all
+from guerdon.rewards.asking.samples import Samples
 
 PAGE = (Path(__file__).parents[2] / "docs" / "parts_from_functions.md").read_text()
 EXAMPLES = re.findall(r"```python\n(.*?)```", PAGE, re.S)
@@ -102,34 +104,48 @@ def test_online_dpo_of_changed_copies_trains(tmp_path):
     assert run.complete and run.metrics["copies"][0].as_py() > 0
 
 
-def graded(reply, **knobs):
-    by = scripted(lambda messages: reply)
-    return by, scores(example("graded", by=by)["graded"] if not knobs else gd.judge(by, **knobs), ["mine"])[0]
+@gd.part
+class says_always(gd.Answerer):
+    """Replies the same to every question, and remembers the questions."""
+
+    reply: str
+    asked: list = live()
+    waits = False
+
+    def __post_init__(self):
+        self.asked = []
+
+    async def answer(self, asked, models):
+        self.asked += asked
+        return [gd.JudgeAnswer(self.reply) for _ in asked]
+
+
+def outcome_of(judge):
+    return ask_all([(judge, Samples.of([{"prompt": "p", "completion": "mine"}], [0]))])[0][0]
 
 
 def test_a_judge_with_a_prompt_and_a_reader_of_its_own():
-    by, outcome = graded("I think <points>7</points>, all told.")
-    assert outcome.value == pytest.approx(0.7)
+    by = says_always("I think <points>7</points>, all told.")
+    assert outcome_of(example("graded", by=by)["graded"]).value == pytest.approx(0.7)
     assert by.asked[0].messages[0][1].startswith("Grade this answer to p\nmine\n")
 
 
 def test_what_the_reader_cannot_read_is_asked_for_again_counted_and_never_0():
-    by = scripted(lambda messages: "7 of 10")
+    by = says_always("7 of 10")
     judge = example("graded", by=by)["graded"]
-    (outcome,) = scores(judge, ["mine"])
+    outcome = outcome_of(judge)
     assert outcome.reason is Reason.FAILED and outcome.value != outcome.value
     assert len(by.asked) == 2 and "could not be read" in by.asked[1].messages[-1][1]
     assert judge.total["unread"] == 1
-    assert scores(gd.judge(scripted(lambda m: "1"), prompt="{completion}", read=lambda r: float("inf")), ["x"])[
-        0
-    ].reason
+    endless = gd.judge(says_always("1"), prompt="{completion}", read=lambda reply: float("inf"))
+    assert outcome_of(endless).reason is Reason.FAILED
 
 
 def test_a_judges_prompt_in_a_file_is_its_text(tmp_path):
     (tmp_path / "judge.txt").write_text("How many? {completion}")
-    by = scripted(lambda messages: "3")
+    by = says_always("3")
     of_file = gd.judge(by, prompt=tmp_path / "judge.txt", read=float)
-    assert of_file.prompt == "How many? {completion}" and scores(of_file, ["aaa"])[0].value == 3.0
+    assert of_file.prompt == "How many? {completion}" and outcome_of(of_file).value == 3.0
     with pytest.raises(gd.UserError, match=r"nothing\.txt cannot be read"):
         gd.judge(by, prompt=tmp_path / "nothing.txt")
     with pytest.raises(gd.UserError, match="give prompt="):
