@@ -153,12 +153,11 @@ LONG_METHODS = {  # a published method: its lines, with its own parts and withou
     "regret-preference-model": 219,
     "sws": 207,
     "amft": 204,
-    "plan-rewardbench": 201,
     "oreal": 193,
     "reward-consistency-contrast-instructions": 193,
     "exit": 190,
     "masa": 181,
-    "master-rm": 180,
+    "plan-rewardbench": 179,
     "biprm": 173,
 }
 LONG_FILES: dict[str, str] = {}  # file: why it is over 600 lines

@@ -70,6 +70,8 @@ MOVED = {  # a module: those that it was before, or that went into it
     "losses.pair": "losses.ranking",
     "losses.penalties": "losses.kl_in_reward",
     "losses.policy": "losses.old_policy losses.spread",
+    "recipes.audit.master_rm": "recipes.audit.master_rm.parts recipes.audit.master_rm.recipe",
+    "recipes.audit.plan_rewardbench": "recipes.audit.plan_rewardbench.parts recipes.audit.plan_rewardbench.recipe",
     "recipes.audit.starc": "recipes.audit.starc.parts recipes.audit.starc.recipe",
     "recipes.code.reflexicoder": "recipes.code.reflexicoder.parts recipes.code.reflexicoder.recipe",
     "recipes.code.rest_rl": "recipes.code.rest_rl.parts recipes.code.rest_rl.recipe"
