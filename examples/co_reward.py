@@ -9,6 +9,7 @@ A problem without another wording is drawn, but not learned from. Left out: the 
 
 import random
 from collections import Counter, defaultdict
+from typing import Any
 
 import torch
 
@@ -22,10 +23,10 @@ OTHER = "other wording"  # the note of an ask: the prompt of the same problem in
 class in_two_wordings:
     """The asks of `curriculum`, and after each the same problem in other words, where it has another wording."""
 
-    curriculum: object
-    task: object
+    curriculum: Any
+    task: Any
 
-    def draw(self, n: int, play: object) -> list[gd.Ask]:
+    def draw(self, n: int, play: Any) -> list[gd.Ask]:
         return [each for ask in self.curriculum.draw(n, play) for each in self._both(ask)]
 
     def _both(self, ask: gd.Ask) -> list[gd.Ask]:
@@ -43,7 +44,7 @@ def answer_of(text: str) -> str:
 @gd.stage(gives="agreed", shelf="scores", optional=True)
 def agreed(batch):
     """[K] 1 where an answer is the most common answer to the other wording of its problem, else 0."""
-    votes, failed = defaultdict(Counter), batch.failed_K
+    votes, failed = defaultdict[str, Counter[str]](Counter), batch.failed_K
     answers = [(ask, answer_of(text)) for ask, text in zip(batch.asks, batch.texts, strict=True)]
     for (ask, answer), is_failed in zip(answers, failed.tolist(), strict=True):
         votes[ask.shown][answer] += not is_failed
@@ -54,7 +55,7 @@ def agreed(batch):
 
 
 @gd.recipe("co-reward-example", family="self_reward", paper="arXiv:2508.00410", on=grpo)
-def co_reward(base: gd.Recipe, task: object) -> gd.Recipe:
+def co_reward(base: gd.Recipe, task: Any) -> gd.Recipe:
     """GRPO on problems in two wordings, each labelled by the vote of the other."""
     (credit,) = base.stages.credit
     credit.reward, base.curriculum = "agreed", in_two_wordings(base.curriculum, task)

@@ -114,7 +114,7 @@ class judge(Judging):
         if in_role:
             text = view(texts["prompt"], texts["completion"])
         else:
-            template = self.prompt or (POINTWISE_SURE if self.sure else POINTWISE)
+            template = str(self.prompt) or (POINTWISE_SURE if self.sure else POINTWISE)
             text = filled(template, {**texts, "form": word if self.sure else form})
         choices = tuple(allowed) if self.sure else ()
         question = JudgeQuestion((("user", text),), choices, in_role and self.sure, seed=seed)

@@ -5,7 +5,7 @@ distractor: other models' trajectories, or the preferred one changed. Reward mod
 Here trajectories call a calculator, and a distractor has one fault by rule. A reward model is trained on pairs of two and three
 operations (`teach=short`), or on as many of all lengths, which the paper asks for and does not do. `long` is its accuracy at
 the two greatest lengths, `fall` the loss from the two least to them; `table` has all lengths, faults and heuristics.
-Different: one tool, rules alone. Left out: safety, judges that are asked in words, trajectories of models.
+Different: one tool, rules alone. Leaves out: safety, judges that are asked in words, trajectories of models.
 """
 
 from __future__ import annotations

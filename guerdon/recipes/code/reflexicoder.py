@@ -5,7 +5,7 @@ rewards_code/reflection.py): GRPO with reward 1 for the form + 0.5 times the qua
 the efficiency of reflections. A reply is programs with reflections between them and ends on `ok`
 (`tasks/field/reflections.py`). As in the released parser, which requires one reflection, `ok` after a single program counts as
 one; the released prompt asks for one more look after a correction. Cut answers are masked, as released. `pay="final"`, the
-paper's baseline, rewards the last program alone. Left out: thoughts before the first program, tests in several languages.
+paper's baseline, rewards the last program alone. Leaves out: thoughts before the first program, tests in several languages.
 """
 
 from __future__ import annotations

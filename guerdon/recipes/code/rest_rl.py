@@ -5,7 +5,7 @@ Paper: Zhoubian, Zhang and Tang 2025 (arXiv:2508.19576), with the released code 
 become starts too, and GRPO continues from all starts. `starts=false` is GRPO with the same reward, the share of tests passed.
 `stage="decoding"` (algorithms/MCTS/mcts.py), with `--model` the first stage's run: UCT over lines of programs gives each line's
 value, a value model learns it, and the exam searches by it. `by="outcome"`, the paper's baseline, values whole programs.
-Different: starts are sampled during training, rollouts from each new line. Left out: rewards for closing code blocks; thoughts.
+Different: starts are sampled during training, rollouts from each new line. Leaves out: rewards for code blocks; thoughts.
 """
 
 from __future__ import annotations

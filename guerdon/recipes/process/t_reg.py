@@ -4,7 +4,7 @@ Paper: Zhou et al. 2024 (arXiv:2412.02685), read in summaries; its code (github.
 reward, in [-1/2, 1/2], is how much likelier the start model finds it under a prompt for good answers than under one for bad
 ones. DPO is regularised by alpha times a likelihood of both answers, weighted by token rewards and DPO's weight of the pair.
 The claim starts from a policy that `controlled` taught the two prompts. A model that follows instructions needs no such start:
-set `better` and `worse`. Left out: SimPO under the same term; the paper's wording of the prompts and its alpha.
+set `better` and `worse`. Leaves out: SimPO under the same term; the paper's wording of the prompts and its alpha.
 """
 
 from __future__ import annotations
