@@ -2,11 +2,11 @@
 
 Paper: Singh et al. 2022, Learning to Learn: How to Continuously Teach Humans and Machines (arXiv:2211.15470), and the authors'
 code (github.com/ZhangLab-DeepNeuroCogLab/Learning2Learn). Five classes are learned one at a time, each seen once, in all 120
-orders. The designer scores an order from the distances between the classes' mean images. Accuracy
-is the mean final accuracy on all five of the tenth of orders that it ranks highest, agreement the rank correlation of its
-scores with what all orders came to. Every seed draws its own five digits. Followed: score, classes, all orders, one pass.
-Different: a small replay memory, without which any order ends in knowing one class; mean images in place of a network's
-features; every order is run once. Leaves out: people, learners without replay, optimal-transport distances, the F-measure.
+orders. The designer scores an order from the distances between the classes' mean images. `accuracy` is the mean final accuracy
+of the tenth of orders with the highest scores, `agreement` the rank correlation of scores with final accuracies. Every seed
+draws five digits. Followed: score, classes, all orders, one pass. Different: a small replay memory, without which every order
+ends with one class known; mean images, not features of a network; each order once. Leaves out: people, learners without replay,
+optimal-transport distances, the F-measure.
 """
 
 from __future__ import annotations

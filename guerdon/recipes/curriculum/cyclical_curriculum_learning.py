@@ -1,11 +1,11 @@
 """Cyclical curriculum learning: from pass to pass the data grow from a few easy examples to all of them, and shrink again.
 
 Paper: Kesgin & Amasyali 2022, Cyclical Curriculum Learning (arXiv:2202.05531), and the authors' code
-(github.com/CyclicalCurriculum/Cyclical-Curriculum). A pass takes a share of the examples that goes up and down;
-which ones is drawn by scores, 1 / loss under a network trained before in the plain way. That network
-costs as much as the run itself; as in the paper it is not counted. All arms see equally many samples. Followed: sizes, scores,
-drawing, defaults. Different: the authors report the best test accuracy of any pass, and a cyclical run has more of them; here
-all arms look equally often, and the best look on held-out digits counts. Leaves out: other data, scores that follow the model.
+(github.com/CyclicalCurriculum/Cyclical-Curriculum). Each pass samples a share of the examples, which grows and shrinks, with
+probabilities 1 / loss under a network trained before on all of them; as in the paper its cost is not counted. All arms see
+equally many samples. Followed: sizes, scores, sampling, defaults. Different: the authors report the best test accuracy of any
+pass, and a cyclical run has more passes; here all arms are evaluated equally often, and the model with the best validation
+accuracy counts. Leaves out: other data, scores that follow the model.
 """
 
 from __future__ import annotations
