@@ -88,6 +88,22 @@ def test_a_published_method_from_public_names_trains_and_is_short(name, tmp_path
     assert run.complete and len(path.read_text().splitlines()) <= 80
 
 
+@pytest.mark.parametrize(
+    "name, told",
+    [
+        ("co_reward", {"task": "countdown:2", "model": "sprig", "prompts": 2, "tries": 2, "max_tokens": 32}),
+        ("crome", {"task": "chain:1", "model": "sprig", "prompts": 2, "tries": 0, "max_tokens": 32}),
+        ("spiral", {"task": "nim:3", "model": "tabular", "prompts": 4, "tries": 2}),
+    ],
+)
+def test_a_method_of_another_family_trains_and_is_short(name, told, tmp_path):
+    path, options = ROOT / "examples" / f"{name}.py", gd.Options(eval_tasks=0)
+    run = gd.train(str(path), **told, steps=1, options=options, out=tmp_path / "run")
+    assert run.complete and len(path.read_text().splitlines()) <= 80
+    test = ROOT / "tests" / "mechanisms" / "examples" / path.name
+    assert len(test.read_text().splitlines()) <= 60
+
+
 def test_the_page_shows_nft_as_it_is():
     assert (ROOT / "examples" / "nft.py").read_text().strip() in (ROOT / "docs" / "parts_from_functions.md").read_text()
 

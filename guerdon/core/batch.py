@@ -24,7 +24,7 @@ from guerdon.core.episode import End, Episode
 from guerdon.core.errors import UserError, caller
 from guerdon.core.levels import By, expand, gather_up, starts
 from guerdon.core.one_turn import texts_in
-from guerdon.core.task import Sampling
+from guerdon.core.task import Ask, Sampling
 
 ORDER: tuple[Level, ...] = ("step", "segment", "track", "episode", "ask", "task")
 COARSE: tuple[Level, ...] = ("episode", "ask", "task")
@@ -159,6 +159,11 @@ class Batch:
         """[G] how each segment was sampled."""
         places = zip(self.episode.tolist(), self.place.tolist(), strict=True)
         return [self.episodes[e].segments[i].sampling for e, i in places]
+
+    @property
+    def asks(self) -> list[Ask]:
+        """[K] the ask that each track answers."""
+        return [self.episodes[e].ask for e in self.episode[self.leaf].tolist()]
 
     @property
     def texts(self) -> list[str]:
@@ -303,9 +308,14 @@ class Batch:
         x_K = self.track_column(x, "per_group").value if isinstance(x, str) else x
         return gather_up(x_K, group, size, how)
 
-    def mean_by(self, x: Tensor | str, by: Group = "task") -> Tensor:
-        """[K] the mean of a number per track, or of a track column, over each track's group."""
-        return self.per_group(x, "mean", by)[self.group(by)[0]]
+    def mean_by(self, x: Tensor | str, by: Group = "task", role: str = "") -> Tensor:
+        """[K] the mean of a number per track, or of a track column, over each track's group; with `role` over the tracks of
+        that role in the same episode, ask or task, so that one role can be paid by what another achieved."""
+        if not role:
+            return self.per_group(x, "mean", by)[self.group(by)[0]]
+        x_K = self.track_column(x, "mean_by").value if isinstance(x, str) else x
+        of_role, place = self.tracks_of([role]), self.group_of_track(by)
+        return gather_up(x_K[of_role], place[of_role], self.size(by), "mean")[place]
 
     def turns(self) -> Iterator[tuple[Tensor, Tensor]]:
         """For turn 0, 1, ... of the tracks: the segments [n] and the tracks [n] that have such a turn. `reversed(list(...))`

@@ -75,6 +75,7 @@ class FunctionStage(FunctionPart):
     """Base of what `stage` makes."""
 
     per: ClassVar[Literal["track", "step"]]
+    optional: ClassVar[bool]
     gives_to: str
     role: str
 
@@ -84,6 +85,8 @@ class FunctionStage(FunctionPart):
         if isinstance(value, Batch):
             return value
         read = [batch.cols[name] for name in self.needs]
+        if self.optional:
+            read.append(_without_value(batch, self.per))
         if not self.role:
             return batch.put(self.gives_to, self.per, value, because=read)
         mine = batch.tracks_of([self.role])
@@ -100,11 +103,20 @@ class FunctionStage(FunctionPart):
         return batch.per_step(name) if self.per == "step" else batch.track_column(name, label(self)).value
 
 
+def _without_value(batch: Batch, per: Literal["track", "step"]) -> Column:
+    """Why a function may give a row no value: its track failed, or the number is not defined there."""
+    failed = batch.failed_K.float()
+    failed = failed if per == "track" else batch.down(failed, "track")
+    reason = torch.where(failed > 0, int(Reason.FAILED), int(Reason.NOT_APPLICABLE)).to(torch.int8)
+    return Column(per, torch.full_like(failed, float("nan")), reason)
+
+
 def stage(
     gives: str,
     per: Literal["track", "step"] = "track",
     role: str = "",
     shelf: Literal["", "scores", "credit", "select"] = "credit",
+    optional: bool = False,
 ) -> Callable[[Callable[..., Any]], Any]:
     """Make a stage of a function from columns to a column.
 
@@ -118,6 +130,8 @@ def stage(
         per: what a number is for: "track" or "step".
         role: compute it for tracks of this role alone; other tracks keep the value that they had.
         shelf: what the stage does in a recipe: "scores", "credit" or "select"; "" for none of these.
+        optional: whether NaN may mean that a row has no value although all columns have one; it is *not applicable* there, or
+            *failed* where the track failed. Otherwise such a NaN is an error.
 
     Example:
         >>> import guerdon as gd
@@ -133,6 +147,6 @@ def stage(
 
     def decorate(function: Callable[..., Any]) -> Any:
         more = {"gives_to": (Gives, gives), "role": (str, role)}
-        return part_of(function, FunctionStage, ("batch", "play"), more, per=per, shelf=shelf)
+        return part_of(function, FunctionStage, ("batch", "play"), more, per=per, shelf=shelf, optional=optional)
 
     return decorate

@@ -10,8 +10,8 @@ from __future__ import annotations
 import importlib
 import sys
 import warnings
-from collections.abc import Callable
-from importlib.machinery import ModuleSpec
+from collections.abc import Callable, Sequence
+from importlib.machinery import ModuleSpec, PathFinder
 from types import ModuleType
 
 GONE_WITH = "0.4"  # the version that knows the new names alone
@@ -70,6 +70,27 @@ MOVED = {  # a module: those that it was before, or that went into it
     "losses.pair": "losses.ranking",
     "losses.penalties": "losses.kl_in_reward",
     "losses.policy": "losses.old_policy losses.spread",
+    "recipes.audit.master_rm": "recipes.audit.master_rm.parts recipes.audit.master_rm.recipe",
+    "recipes.audit.plan_rewardbench": "recipes.audit.plan_rewardbench.parts recipes.audit.plan_rewardbench.recipe",
+    "recipes.audit.starc": "recipes.audit.starc.parts recipes.audit.starc.recipe",
+    "recipes.code.reflexicoder": "recipes.code.reflexicoder.parts recipes.code.reflexicoder.recipe",
+    "recipes.code.rest_rl": "recipes.code.rest_rl.parts recipes.code.rest_rl.recipe"
+    " recipes.code.rest_rl.value_decoding",
+    "recipes.curriculum.curricula_in_federated_learning": "recipes.curriculum.curricula_in_federated_learning.parts"
+    " recipes.curriculum.curricula_in_federated_learning.recipe",
+    "recipes.curriculum.curriculum_designer": "recipes.curriculum.curriculum_designer.parts"
+    " recipes.curriculum.curriculum_designer.recipe",
+    "recipes.curriculum.cyclical_curriculum_learning": "recipes.curriculum.cyclical_curriculum_learning.parts"
+    " recipes.curriculum.cyclical_curriculum_learning.recipe",
+    "recipes.curriculum.hbpo": "recipes.curriculum.hbpo.parts recipes.curriculum.hbpo.recipe",
+    "recipes.curriculum.multi_domain_rlvr_study": "recipes.curriculum.multi_domain_rlvr_study.parts"
+    " recipes.curriculum.multi_domain_rlvr_study.recipe",
+    "recipes.curriculum.simplerl_zoo": "recipes.curriculum.simplerl_zoo.parts recipes.curriculum.simplerl_zoo.recipe",
+    "recipes.process.fin_prm": "recipes.process.fin_prm.parts recipes.process.fin_prm.recipe",
+    "recipes.process.intro": "recipes.process.intro.parts recipes.process.intro.recipe",
+    "recipes.process.prime": "recipes.process.prime.parts recipes.process.prime.recipe",
+    "recipes.process.rrm": "recipes.process.rrm.parts recipes.process.rrm.recipe",
+    "recipes.process.t_reg": "recipes.process.t_reg.parts recipes.process.t_reg.recipe",
     "rewards.asking.calls": "rewards.asking.boxed_calls rewards.asking.own_loop",
     "rewards.formula.algebra": "rewards.formula.gates rewards.formula.metric_weight rewards.formula.rarity",
     "rewards.formula.scores": "rewards.formula.where",
@@ -92,6 +113,7 @@ MOVED = {  # a module: those that it was before, or that went into it
 }
 MODULES = {f"guerdon.{old}": f"guerdon.{new}" for new, many in MOVED.items() for old in many.split()}
 PACKAGES = {name.rpartition(".")[0] for name in MODULES}  # some of which are gone with their modules
+FILES = PACKAGES & set(MODULES.values())  # packages that are one file now
 
 
 def current_module(module: str) -> str:
@@ -153,6 +175,17 @@ class OldName:
         setattr(x, self.new, value)
 
 
+class _FilesOfPackages:
+    """Finds files that were packages; asked first, so that what was in the package can be asked for by its old name."""
+
+    @classmethod
+    def find_spec(cls, name: str, path: Sequence[str] | None = None, target: object = None) -> ModuleSpec | None:
+        spec = PathFinder.find_spec(name, path) if name in FILES else None
+        if spec is not None and spec.submodule_search_locations is None:
+            spec.submodule_search_locations = []
+        return spec
+
+
 class _OldModules:
     """Finds modules, and packages that are gone, by their old names; asked after everything else."""
 
@@ -177,4 +210,4 @@ class _OldModules:
 
 def find_old_modules() -> None:
     if _OldModules not in sys.meta_path:
-        sys.meta_path.append(_OldModules)
+        sys.meta_path[:] = [_FilesOfPackages, *sys.meta_path, _OldModules]

@@ -16,4 +16,5 @@ from guerdon.credit.returns import redistribute as redistribute
 from guerdon.credit.returns import reward_to_go as reward_to_go
 from guerdon.credit.tree import branch_gain as branch_gain
 from guerdon.credit.tree import prefix_gain as prefix_gain
+from guerdon.credit.tree import tree_values as tree_values
 from guerdon.credit.turns import turn_baseline as turn_baseline

@@ -16,10 +16,12 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-from guerdon.core.batch import Batch
+from guerdon.core.batch import ENDS, Batch
+from guerdon.core.column import Column, Reason
+from guerdon.core.episode import End
 from guerdon.core.field_columns import FieldColumns, Gives, Needs
 from guerdon.core.levels import gather_up, moments, starts
-from guerdon.core.part import knob, part
+from guerdon.core.part import knob, label, part
 from guerdon.core.play import Play
 from guerdon.credit.track_steps import TrackSteps, in_all, steps_of, track_steps, with_step_column
 
@@ -247,3 +249,41 @@ def _told_apart(batch: Batch, unrolled: TrackSteps) -> Tensor:
     actions = int(action_S.max()) + 1 if batch.S else 1
     told: Tensor = torch.unique(shown_M * actions + unrolled.at(action_S), return_inverse=True)[1]
     return told
+
+
+@part
+class tree_values(FieldColumns):
+    """The value of each segment of a tree, at its last step: the mean `reward` of all complete paths through it.
+
+    V(segment) = mean(reward over the paths through it that ended by themselves)
+
+    Where segments are lines, these are the values that a tree search backs up. Paths that were given up or cut by a limit are
+    in no mean; other steps have no value.
+
+    Args:
+        reward: column with one number per path.
+        gives_to: the column of values per step, labels for `gd.losses.step_values`.
+
+    References:
+        Zhoubian et al. 2025, ReST-RL, arXiv:2508.19576.
+
+    >>> import guerdon as gd
+    >>> from guerdon.core.example import ExamplePlay, example_tries
+    >>> gd.credit.tree_values()(example_tries([[1.0, 0.5]], steps=2), ExamplePlay())["labels"].tolist()
+    [nan, 1.0, nan, 0.5]
+    """
+
+    reward: Needs = "reward"
+    gives_to: Gives = "labels"
+
+    shelf = "scores"
+
+    def __call__(self, batch: Batch, play: Play) -> Batch:
+        unrolled, cut = track_steps(batch), (batch.end == ENDS.index(End.CUT))[batch.leaf]
+        reward = batch.track_column(self.reward, label(self)).value.masked_fill(cut, float("nan"))
+        through = unrolled.back(unrolled.of(reward))
+        last = torch.zeros(batch.S, dtype=torch.bool)
+        last[(torch.cumsum(batch.length, 0) - 1)[batch.length > 0]] = True
+        value = through.masked_fill(~last, float("nan"))
+        reason = torch.where(value.isnan(), int(Reason.NOT_APPLICABLE), int(Reason.VALUE)).to(torch.int8)
+        return batch.with_cols({self.gives_to: Column("step", value, reason)})

@@ -144,10 +144,10 @@ Tally = dict[str, float]  # what was counted, by name; plain, for it is the stat
 _ONE_AT_A_TIME = threading.Lock()  # a run that plays ahead asks in two threads
 
 
-def count(tally: Tally, answers: Sequence[JudgeAnswer]) -> None:
-    """Add answers to a tally. Tokens are those that were read and written for it now; a hit has none."""
+def counts_of(answers: Sequence[JudgeAnswer]) -> Tally:
+    """What a judge counts of answers. Tokens are those that were processed and generated for it now; a hit has none."""
     now = [a for a in answers if not a.cached]
-    more = {
+    return {
         "asked": len(answers),
         "hits": len(answers) - len(now),
         "failed": sum(bool(a.error) for a in answers),
@@ -155,6 +155,9 @@ def count(tally: Tally, answers: Sequence[JudgeAnswer]) -> None:
         "tokens_out": sum(a.tokens_out for a in now),
         "cost": sum(a.cost for a in now),
     }
+
+
+def add(tally: Tally, more: Tally) -> None:
     with _ONE_AT_A_TIME:
         for name, number in more.items():
             tally[name] = tally.get(name, 0) + number

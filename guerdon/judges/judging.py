@@ -22,7 +22,7 @@ from guerdon.core.errors import UserError, unknown
 from guerdon.core.model import Model
 from guerdon.core.play import Play
 from guerdon.core.seeds import derive
-from guerdon.judges.answerer import Answerer, JudgeAnswer, JudgeQuestion, Tally, count, spending_metrics
+from guerdon.judges.answerer import Answerer, JudgeAnswer, JudgeQuestion, Tally, add, counts_of, spending_metrics
 from guerdon.rewards.asking.function import Leaf
 from guerdon.rewards.asking.samples import Samples
 from guerdon.rewards.formula.scores import Outcome
@@ -61,13 +61,19 @@ class Judging(Leaf):
         again = [questions[n].again(answers[n].text, samples.seed) for n in unread]
         for n, answer in zip(unread, await self._ask(again, models), strict=True):
             answers[n] = answer
-        return [_verdict(question, answer) for question, answer in zip(questions, answers, strict=True)]
+        verdicts = [_verdict(question, answer) for question, answer in zip(questions, answers, strict=True)]
+        self.count(unread=sum(v.broken and not a.error for v, a in zip(verdicts, answers, strict=True)))
+        return verdicts
+
+    def count(self, **more: float) -> None:
+        """Add numbers to what was counted since the run began and since the last step."""
+        self.since = {} if self.since is None else self.since
+        for tally in (self.total, self.since):
+            add(tally, more)
 
     async def _ask(self, questions: Sequence[JudgeQuestion], models: Mapping[str, Model]) -> list[JudgeAnswer]:
         answers = await self.by.answer(questions, models) if questions else []
-        self.since = {} if self.since is None else self.since
-        for tally in (self.total, self.since):
-            count(tally, answers)
+        self.count(**counts_of(answers))
         return answers
 
     def observe(self, batch: Batch, play: Play) -> None:
@@ -132,6 +138,7 @@ CRITERIA = (
     "each criterion in their order, of exactly this form:\n{form}"
 )
 
+AS_ASKED = "in the form that the prompt asks for"
 YES_OR_NO = '"Verdict: yes" or "Verdict: no"'
 
 PLACE = re.compile(r"\{(\w+)\}")
@@ -245,7 +252,9 @@ class VerdictQuestion:
             ]  # no sample's seed: within a run the same question gets the same answer
             return replace(self.question, temperature=1.0, seed=derive(seed, "again", text))
         reminder = (
-            f"Your last line could not be read. Write it again, and nothing else, in exactly this form:\n{self.form}"
+            "Your answer could not be read. Answer once more, in exactly the form that was asked for."
+            if self.form == AS_ASKED
+            else f"Your last line could not be read. Write it again, and nothing else, in exactly this form:\n{self.form}"
         )
         more = (("assistant", answer or "-"), ("user", reminder))
         return replace(self.question, messages=(*self.question.messages, *more))

@@ -5,14 +5,17 @@ Left out: judges that compare (`compare.py`), several criteria (`rubrics.py`).
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any, Literal
 
 from guerdon.core.column import Reason
 from guerdon.core.errors import UserError
-from guerdon.core.part import live, part, state
-from guerdon.judges.answerer import JudgeQuestion, Tally
+from guerdon.core.part import knob, live, part, state
+from guerdon.judges.answerer import JudgeAnswer, JudgeQuestion, Tally
 from guerdon.judges.judging import (
+    AS_ASKED,
     POINTWISE,
     POINTWISE_SURE,
     YES_OR_NO,
@@ -49,8 +52,10 @@ class judge(Judging):
     be parsed is asked for a second time, then *failed*; it is never a 0. With `sure` the verdict is not sampled but expected:
     the mean over the allowed words, weighed by their probabilities as the first word of its answer. That
     is finer, and the only way with a model too small to keep to a form. `prompt` may be your own, with the places
-    {question}, {prompt}, {completion}, {answer} (the task's), {mark} and {form}; the last line of the reply is the
-    verdict. `sprig` judges by the roles it knows, score from 1 to 5 and verify, and reads no question.
+    {question}, {prompt}, {completion}, {answer} (the task's), {mark} and {form}, as text or as the `Path` of a file. The last
+    line of the reply is the verdict; or `read`, a function of the whole reply, returns a number, or None where there is none.
+    `NAME/unread` counts replies that could not be read twice. `sprig` judges by the roles it knows, score from 1 to 5 and
+    verify, and reads no question.
 
     Sources: Zheng et al. 2023, arXiv:2306.05685 (single-answer grading); Liu et al. 2023, arXiv:2303.16634 (weighing by
     probabilities).
@@ -73,8 +78,9 @@ class judge(Judging):
     question: str = ""
     scale: Scale = (1, 5)
     sure: bool = False
-    prompt: str = ""
+    prompt: str | Path = ""
     name: str = "judge"
+    read: Callable[[str], float | None] | None = knob(default=None, absent=None)
 
     total: Tally = state(factory=dict)
     since: Any = live()
@@ -87,7 +93,12 @@ class judge(Judging):
             raise UserError(
                 f"{self.name}: probabilities are of single words: with sure, scale must lie between 0 and 9"
             )
+        self.prompt = template_of(self.prompt, self.name)
         check_places(f"{self.name}.prompt", self.prompt, PLACES)
+        if self.read is not None and (self.sure or not self.prompt):
+            raise UserError(
+                f"{self.name}: read= reads replies to a prompt of your own: give prompt=, without sure=True"
+            )
 
     async def score(self, samples: Samples) -> list[Outcome]:
         in_role = plays_role(self, samples)
@@ -111,10 +122,12 @@ class judge(Judging):
         if in_role:
             text = view(texts["prompt"], texts["completion"])
         else:
-            template = self.prompt or (POINTWISE_SURE if self.sure else POINTWISE)
+            template = str(self.prompt) or (POINTWISE_SURE if self.sure else POINTWISE)
             text = filled(template, {**texts, "form": word if self.sure else form})
         choices = tuple(allowed) if self.sure else ()
         question = JudgeQuestion((("user", text),), choices, in_role and self.sure, seed=seed)
+        if self.read is not None:
+            return VerdictQuestion(question, number_by(self.read), AS_ASKED)
         return VerdictQuestion(question, read, form, in_role)
 
 
@@ -170,6 +183,26 @@ def plays_role(reward: Any, samples: Samples) -> bool:
             f"{reward.name}: sprig reads no question, it verifies, scores and compares solutions: leave it out"
         )
     return True
+
+
+def template_of(prompt: str | Path, name: str) -> str:
+    """The text of a prompt that may be given as a file, so that the run's hash has the text."""
+    if isinstance(prompt, str):
+        return prompt
+    try:
+        return prompt.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise UserError(f"{name}.prompt: {prompt} cannot be read as text: {error}") from error
+
+
+def number_by(read: Callable[[str], float | None]) -> Callable[[JudgeAnswer], float | None]:
+    """The number that a user's function reads from a reply; None where there is none, or no finite one."""
+
+    def number(answer: JudgeAnswer) -> float | None:
+        value = read(answer.text)
+        return None if value is None or not math.isfinite(value) else float(value)
+
+    return number
 
 
 def texts_of(reward: Any, fields: Mapping[str, Any], question: str) -> dict[str, str]:

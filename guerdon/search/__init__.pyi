@@ -8,5 +8,6 @@ from guerdon.search.step_scorers import log_ratio as log_ratio
 from guerdon.search.step_scorers import monte_carlo_scorer as monte_carlo_scorer
 from guerdon.search.step_scorers import value_scorer as value_scorer
 from guerdon.search.uct import mcts as mcts
+from guerdon.search.whole_answers import best_whole as best_whole
 from guerdon.search.whole_answers import revise as revise
 from guerdon.search.whole_answers import vote as vote

@@ -1,4 +1,4 @@
-"""Search over whole answers: voting among many, and revising one.
+"""Search over whole answers: voting among many, revising one, and the best of several by a value.
 
 Votes take the answer that most tries, or most of their weight, agree on; a revision shows the model its answer again.
 """
@@ -16,7 +16,7 @@ from guerdon.core.part import knob, part
 from guerdon.core.play import Seats, seats_alone
 from guerdon.core.task import Ask
 from guerdon.search.line_tree import Keep, LineTree, OneRole, TreeLine, best, view_of
-from guerdon.search.step_scorers import worth
+from guerdon.search.step_scorers import value_scorer, worth
 
 
 @part
@@ -118,3 +118,32 @@ class revise(OneRole):
         if self.scorer is not None:
             chosen = best(answers, await self.scorer.texts(tree, [line.text for line in answers]))
         return tree.episode(chosen, self.keep)
+
+
+@part
+class best_whole(OneRole):
+    r"""$\operatorname{argmax}_i V(y_i)$ over `tries` whole answers: the one that `scorer` values most at its end.
+
+    The baseline of searches by values, at as many tokens. `keep` is as in `beam`.
+
+    Args:
+        tries: answers that are sampled.
+        scorer: what gives an answer its value, such as `value_scorer`.
+        keep: which of the answers stay in the episode.
+        role: the role that answers.
+
+    >>> import guerdon as gd
+    >>> gd.search.best_whole(tries=4).roles
+    ('policy',)
+    """
+
+    tries: int = knob(default=8, ge=1)
+    scorer: Any = knob(factory=value_scorer)
+    keep: Keep = "tree"
+    role: str = "policy"
+
+    @seats_alone
+    async def play(self, ask: Ask, seats: Seats) -> Episode:
+        tree = LineTree(seats, self.role, ask)
+        ends = await tree.grow([None] * self.tries, whole=True)
+        return tree.episode(best(ends, await worth(self.scorer, tree, ends)), self.keep)

@@ -1,4 +1,4 @@
-"""Pairs for preference losses: of tracks by a number per track, and of sibling steps of a tree by their outcomes.
+"""Pairs for preference losses: of tracks by a number, of sibling steps of a tree by their outcomes, of changed copies.
 
 Leaves out: preferences that come as such, from people or from a judge of two (`judges/compare.py`), softened labels, and the
 value of a segment by other means than its tracks: any column will do.
@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Literal
 
 import torch
@@ -18,11 +18,11 @@ from torch import Tensor
 
 from guerdon.core.batch import Batch, Group, Pairs
 from guerdon.core.column import Column
-from guerdon.core.episode import Segment
+from guerdon.core.episode import Episode, Segment
 from guerdon.core.field_columns import FieldColumns, Needs
 from guerdon.core.levels import expand, gather_up, starts
-from guerdon.core.pack import pack, places, unpack
-from guerdon.core.part import knob, part
+from guerdon.core.pack import cat, pack, places, unpack
+from guerdon.core.part import knob, label, part
 from guerdon.core.play import Play
 
 
@@ -88,6 +88,71 @@ class paired(FieldColumns):
             tracks = [max(tracks, key=lambda k: value[k]), min(tracks, key=lambda k: value[k])]
         gaps = ((i, j, value[i] - value[j]) for i in tracks for j in tracks)
         return [(i, j) for i, j, gap in gaps if gap > 0 and gap >= least]
+
+
+@part
+class changed_copies(FieldColumns):
+    """Preference pairs of answers and changed copies of them: (y, change(y)) for each answer y with `column` >= `least`.
+
+    The copy is teacher-forced as an answer to the same prompt and joins the batch, so that losses over pairs read both. Pairs
+    that the batch has stay. An answer that `change` gives None for, or returns as it was, makes no pair; nor does one of more
+    than one turn. Copies have no score; their tokens count as generated. *Biased*: what is learned is what distinguishes an
+    answer from its changes, right or wrong.
+
+    Args:
+        change: a function of an answer's text that returns the copy's text, or None.
+        better: which of the two is preferred, "original" or "copy"; "neither" makes ties, pairs with label 1/2.
+        column: a number per track that decides which answers are copied.
+        least: the smallest number with which an answer is copied.
+
+    Logs `copies`, and `unchanged_share` of the answers that could have been copied.
+
+    >>> import guerdon as gd
+    >>> gd.select.changed_copies(str.swapcase).gives, gd.select.changed_copies(str.swapcase).needs
+    (('pairs',), ('correct',))
+    """
+
+    change: Callable[[str], str | None]
+    better: Literal["original", "copy", "neither"] = "original"
+    column: Needs = "correct"
+    least: float = 1.0
+
+    gives = ("pairs",)
+
+    def __call__(self, batch: Batch, play: Play) -> Batch:
+        value, local = batch.track_column(self.column, label(self)).value.tolist(), places(batch)
+        copies, originals, able = list[Episode](), list[int](), 0
+        for k, g in enumerate(batch.leaf.tolist()):
+            episode = batch.episodes[int(batch.episode[g])]
+            was = episode.segments[local[g]]
+            if was.parent >= 0 or episode.failed or not value[k] >= self.least:
+                continue
+            able += 1
+            if (text := self.change(was.text)) is not None and text != was.text:
+                attempt = episode.ask.n + episode.attempt * len(episode.segments) + local[g]  # no other try's
+                copies.append(episode.but(segments=(_copied(episode, was, text, play),), attempt=attempt))
+                originals.append(k)
+        play.log(copies=float(len(copies)), unchanged_share=1 - len(copies) / max(able, 1))
+        first, second = torch.tensor(originals, dtype=torch.long), batch.K + torch.arange(len(copies))
+        better, worse = (second, first) if self.better == "copy" else (first, second)
+        sure = torch.full((len(copies),), 0.5 if self.better == "neither" else 1.0)
+        both = cat([batch, pack(copies)]) if copies else batch
+        old = batch.pairs or Pairs.of(first[:0], first[:0])
+        pairs = Pairs.of(
+            torch.cat([old.better, better]),
+            torch.cat([old.worse, worse]),
+            torch.cat([old.margin, 2 * sure - 1]),
+            torch.cat([old.label, sure]),
+        )
+        return dataclasses.replace(both, pairs=pairs).recount()
+
+
+def _copied(episode: Episode, was: Segment, text: str, play: Play) -> Segment:
+    """Another text as an answer to what the segment answers; it was not sampled."""
+    model = play.models[episode.ask.seated(play.seats)[was.role]]
+    reply = model.teacher_force(was.view, text)
+    model.meter.tokens += len(reply.actions)
+    return Segment(was.role, was.view, reply.context, reply.actions, reply.logp, text, sampling=was.sampling)
 
 
 def _places(batch: Batch) -> list[tuple[int, int, int, int]]:

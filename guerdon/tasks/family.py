@@ -112,6 +112,15 @@ class Family(abc.ABC):
         has solved one has solved the other. Families in which texts can differ so say so here."""
         return problem.prompt
 
+    def same_problem(self, task: Task, text: str) -> Problem | None:
+        """The problem that a text states, if it is `task` in the same or in other words; None if it is another problem.
+        Families that can read more wordings than they write say so here."""
+        other = self.read_problem(text)
+        same = other is not None and self.canonical(other) == self.canonical(
+            Problem(task.prompt, task.answer, task.meta)
+        )
+        return other if same else None
+
     # --- what follows from that ---------------------------------------------------------------------------------
 
     def size(self, split: Split) -> int | None:

@@ -188,3 +188,17 @@ def test_turns_walk_all_tracks_at_once():
     walked = [(segments.tolist(), tracks.tolist()) for segments, tracks in batch.turns()]
     assert walked == [([0, 0, 3], [0, 1, 2]), ([1, 2], [0, 1])]
     assert list(example_tries([]).turns()) == []
+
+
+@gd.stage(gives="half", optional=True)
+def halved(reward, batch):
+    """[K] half of the reward, where it is above 1."""
+    return torch.where(reward > 1, reward / 2, torch.nan)
+
+
+def test_a_stage_that_may_give_no_value_says_why():
+    batch = example_tries([[4.0, 1.0, None]])
+    column = halved()(batch, ExamplePlay()).cols["half"]
+    assert column.value[0] == 2.0 and column.missing.tolist() == [False, True, True]
+    assert column.reason.tolist()[1] == int(gd.Reason.NOT_APPLICABLE)
+    assert column.reason.tolist()[2] == batch.cols["reward"].reason.tolist()[2]

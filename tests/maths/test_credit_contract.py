@@ -31,9 +31,9 @@ from guerdon.credit.tree import branch_gain, prefix_gain
 from guerdon.credit.turns import turn_baseline
 from guerdon.loop.catalog import part_modules
 from guerdon.recipes.curriculum.dr_saf.parts import spare_correct
-from guerdon.recipes.curriculum.hbpo.parts import below_promise
+from guerdon.recipes.curriculum.hbpo import below_promise
 from guerdon.recipes.process.oreal.parts import weigh_tokens
-from guerdon.recipes.process.prime.parts import return_over_others
+from guerdon.recipes.process.prime import return_over_others
 from guerdon.recipes.process.scope.parts import parted
 from guerdon.select.filters import with_rate
 

@@ -15,6 +15,7 @@ import importlib.util
 import math
 import random
 import signal
+import sys
 import tempfile
 import time
 import warnings
@@ -38,6 +39,7 @@ from guerdon.envs.simple import single_turn
 from guerdon.loop.catalog import find_recipe, listings
 
 HERE = Path(__file__).resolve().parent
+EXAMPLES = HERE.parents[1] / "examples"
 PUBLISHED = {name: listing for name, listing in listings().items() if listing.family != "house"}
 SAMPLED = 12  # mutants of a method in `make test`; `make slow` runs all
 LEAST = 4  # mutants that a method must have
@@ -176,7 +178,7 @@ def made(name: str, task: Any = "parity:1", model: Any = None, reward: Any = Non
     """The recipe, built with a table as the model unless another is given; a setting of its `on` is a knob too."""
     source = _task(task) if isinstance(task, str) else task
     slots = {"task": source, "model": model or gd.models.tabular("01", length=1, rows=64)}
-    return _entry(name).build({**slots, **({"reward": reward} if reward is not None else {})}, knobs)
+    return entry_of(name).build({**slots, **({"reward": reward} if reward is not None else {})}, knobs)
 
 
 def small_model() -> Any:
@@ -193,6 +195,11 @@ def _small_folder() -> str:
 
 
 _entry = functools.cache(find_recipe)  # it reads the list of all recipes
+
+
+def entry_of(name: str) -> Any:
+    """A recipe of the package, or of a file in `examples` with this name."""
+    return _entry(name if name in listings() or "." in name else str(EXAMPLES / f"{name}.py"))
 
 
 @functools.cache
@@ -302,8 +309,17 @@ def seen_by(curriculum: Any, *steps: Mapping[str, Sequence[float]]) -> Any:
 # --- how they are run ---------------------------------------------------------------------------------------------
 
 
+@functools.cache
+def example(name: str) -> Any:
+    """The module of a method in `examples`, as its recipe was loaded from it."""
+    _entry(str(EXAMPLES / f"{name}.py"))
+    return sys.modules[f"guerdon_user_{name}"]
+
+
 def own_modules(recipe: str) -> list[Any]:
     """The module of a recipe, and those beside it in a folder of its own."""
+    if recipe not in PUBLISHED:
+        return [example(recipe)]
     place = PUBLISHED[recipe].module
     home, _, last = place.rpartition(".")
     if last != "recipe":
@@ -313,7 +329,8 @@ def own_modules(recipe: str) -> list[Any]:
 
 
 def row_file(recipe: str) -> Path:
-    return HERE / PUBLISHED[recipe].family / f"{recipe.replace('-', '_')}.py"
+    family = PUBLISHED[recipe].family if recipe in PUBLISHED else EXAMPLES.name
+    return HERE / family / f"{recipe.replace('-', '_')}.py"
 
 
 @functools.cache

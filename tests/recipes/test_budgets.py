@@ -23,7 +23,7 @@ from guerdon.curricula.token_budgets import budgeted
 from guerdon.loop.catalog import find_recipe
 from guerdon.models.tables import tabular
 from guerdon.recipes.curriculum.dr_saf.parts import first_word, knows_limits, length_by_rate, spare_correct
-from guerdon.recipes.curriculum.hbpo.parts import below_promise
+from guerdon.recipes.curriculum.hbpo import below_promise
 from guerdon.rewards.formula.algebra import blend
 from guerdon.rewards.formula.scores import Outcome, Scores, Where
 from guerdon.rewards.text.length_budgets import keeps_to, used, within_budget

@@ -9,7 +9,7 @@ from small import small_lm
 
 import guerdon as gd
 from guerdon.exams.example_sitting import example_sitting
-from guerdon.recipes.audit.master_rm.parts import (
+from guerdon.recipes.audit.master_rm import (
     KEYS,
     OPENERS,
     cut,

@@ -8,8 +8,9 @@ import pytest
 from small import small_lm
 
 import guerdon as gd
-from guerdon.recipes.audit.plan_rewardbench.parts import (
+from guerdon.recipes.audit.plan_rewardbench import (
     FAULTS,
+    LENGTHS,
     MOST,
     accuracies,
     by_last_step,
@@ -21,7 +22,6 @@ from guerdon.recipes.audit.plan_rewardbench.parts import (
     trajectory,
     worked,
 )
-from guerdon.recipes.audit.plan_rewardbench.recipe import LENGTHS
 
 TODO = [("+", 5), ("*", 3), ("-", 6)]
 

@@ -22,7 +22,7 @@ from guerdon.loop.proof.arms import arms_of
 from guerdon.losses.policy import clipped
 from guerdon.models import load
 from guerdon.recipes.process.scope.parts import parted, salvage, shaped, way_on
-from guerdon.recipes.process.t_reg.parts import opposite_prompts, said_so, spread_by_tokens
+from guerdon.recipes.process.t_reg import opposite_prompts, said_so, spread_by_tokens
 from guerdon.recipes.process.tp_grpo_thought.parts import by_line, each_line, paid_later, read_marks, thoughts
 from guerdon.rewards import score, true_lines, verified
 from guerdon.tasks import by_steps

@@ -29,7 +29,7 @@ from guerdon.models.tables import tabular
 from guerdon.models.without_adapter import base
 from guerdon.recipes.process.intro import candidates, weighed_candidates
 from guerdon.recipes.process.oreal.parts import one_of_each, weigh_tokens
-from guerdon.recipes.process.prime.parts import return_over_others
+from guerdon.recipes.process.prime import return_over_others
 from guerdon.recipes.process.second_models import begun, beside, scorer_beside
 from guerdon.rewards.stage.score_stages import score
 from guerdon.tasks import load

@@ -12,7 +12,7 @@ import pytest
 from small import small_lm
 
 import guerdon as gd
-from guerdon.recipes.code.reflexicoder.parts import (
+from guerdon.recipes.code.reflexicoder import (
     cycle_gate,
     efficiency,
     gains,

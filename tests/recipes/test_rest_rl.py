@@ -17,10 +17,12 @@ from guerdon.core.episode import End, Episode, Segment
 from guerdon.core.example import ExamplePlay
 from guerdon.core.pack import pack
 from guerdon.core.task import Ask, Sampling
+from guerdon.credit.tree import tree_values
 from guerdon.engine.player import Player
 from guerdon.envs.simple import single_turn
-from guerdon.recipes.code.rest_rl.parts import LINES, beginnings, best_whole, promising_starts, tree_values
+from guerdon.recipes.code.rest_rl import LINES, beginnings, promising_starts
 from guerdon.rewards import score, tests_passed
+from guerdon.search.whole_answers import best_whole
 from guerdon.tasks import load
 
 FUNCTIONS = load("functions:2", checker="plain")

@@ -9,7 +9,8 @@ from scipy.stats import pearsonr, spearmanr
 import guerdon as gd
 from guerdon.audits.distances.mdp import random_mdp
 from guerdon.audits.distances.metrics import epic, starc
-from guerdon.recipes.audit.starc.parts import correlation, lost_by, other_reward, random_reward, ranks, told_regret
+from guerdon.core.statistics import ranks
+from guerdon.recipes.audit.starc import correlation, lost_by, other_reward, random_reward, told_regret
 
 SMALL = (6, 3, 0.9)
 

@@ -29,13 +29,13 @@ from guerdon.recipes.curriculum.curricula_in_federated_learning import (
     ranking,
     visible,
 )
-from guerdon.recipes.curriculum.curriculum_designer.parts import (
+from guerdon.recipes.curriculum.curriculum_designer import (
     distances,
     one_at_a_time,
     rank_agreement,
     similarity_score,
 )
-from guerdon.recipes.curriculum.cyclical_curriculum_learning.parts import cycle, drawn
+from guerdon.recipes.curriculum.cyclical_curriculum_learning import cycle, drawn
 from guerdon.studies import classify
 from guerdon.studies import digits as data
 from guerdon.studies.classify import (
@@ -392,7 +392,7 @@ def test_a_refinement_that_counts_its_first_run_has_half_the_steps(tmp_path):
 
 
 def test_the_designers_ranking_turned_round_agrees_as_little_as_it_agrees(monkeypatch, tmp_path):
-    from guerdon.recipes.curriculum.curriculum_designer import recipe as room
+    from guerdon.recipes.curriculum import curriculum_designer as room
 
     monkeypatch.setattr(room, "TAUGHT", 3)
     monkeypatch.setattr(room, "TOP", 2)

@@ -178,7 +178,7 @@ def setting_named(name: str) -> NamedSetting:
 
 
 def piloted(folder: Path = SHIPPED) -> dict[str, dict[str, Any]]:
-    """What the pilots in a folder came to, by setting."""
+    """The results of the pilots in a folder, by setting."""
     path = folder / PILOTS
     return dict(json.loads(path.read_text())) if path.is_file() else {}
 

@@ -74,6 +74,11 @@ class equation(Family):
     def canonical(self, problem: Problem) -> str:
         return "=".join(sorted((show(problem.meta["left"]), show(problem.meta["right"]))))
 
+    def same_problem(self, task: Task, text: str) -> Problem | None:
+        """Sides may be exchanged, and the terms of a side may be in another order."""
+        pieces, asked = sides_of(text), sides_of(task.prompt)
+        return Problem(text, task.answer, task.meta) if pieces is not None and pieces == asked else None
+
     def steps(self, task: Task) -> list[str]:
         lines, left, right = unfold(task.meta["left"], task.meta["right"])
         return lines + finish(left, right)[0]
@@ -107,6 +112,12 @@ class equation(Family):
 
 
 # --- making and reading -------------------------------------------------------------------------------------------
+
+
+def sides_of(prompt: str) -> list[Side] | None:
+    """The terms of both sides, sorted; None where a text is no equation."""
+    match = re.fullmatch(f"equation ({SIDE})=({SIDE})", prompt)
+    return sorted(sorted(read_side(side)) for side in match.groups()) if match else None
 
 
 def up(low: int, high: int) -> Sequence[int]:

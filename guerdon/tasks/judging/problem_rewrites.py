@@ -1,4 +1,4 @@
-"""A rewritten problem: in other words, with one number changed, or at another level but as close as possible.
+"""A problem in other words, with one number changed, or at another level but as close as possible.
 
 Edits are tried on the text and the family parses the results: another wording has the same canonical form, and whatever is
 written is a problem of the level that was asked for. No edit of a training problem is a held-out one.
@@ -11,6 +11,8 @@ import difflib
 import random
 import re
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
 
 from guerdon.core.task import Task
 from guerdon.tasks.family import Family, Problem
@@ -32,6 +34,65 @@ PIECE = re.compile("[0-9]+|.")
 DRAWS = 24  # problems of another level among which the closest is chosen, where no edit leads there
 STRIDE = 24  # how far a number is changed at most: some must stay divisible
 EDITS = 2000  # edits that are tried before that
+
+
+@dataclass(frozen=True)
+class Paraphrase:
+    """A problem in other words, or the reason why there is none.
+
+    >>> import guerdon as gd
+    >>> gd.tasks.Paraphrase(None, "no other wording").task is None
+    True
+    """
+
+    task: Task | None
+    reason: str = ""
+
+
+def paraphrase(
+    source: Any, task: Task, draw: random.Random, reword: Callable[[str], str | None] | None = None
+) -> Paraphrase:
+    """The same problem in other words, as its family reads them, or a refusal with a reason; never another problem.
+
+    The family must read the new text as the same problem, and the check of each wording must pass the worked solution of the
+    other. Without `reword` parts of the prompt are put in another order.
+
+    Args:
+        source: the family that made the problem, or a mixture with it.
+        task: the problem.
+        draw: chooses among several wordings.
+        reword: a function from a prompt to another wording of it, such as a model's, or None where it has none.
+
+    >>> import random
+    >>> import guerdon as gd
+    >>> family = gd.tasks.load("equation:4")
+    >>> task = family.get("train", 0)
+    >>> task.prompt, gd.tasks.paraphrase(family, task, random.Random(0)).task.prompt
+    ('equation 8x+12=6x+16', 'equation 6x+16=8x+12')
+    >>> gd.tasks.paraphrase(family, task, random.Random(0), reword=lambda prompt: prompt.replace("16", "17")).reason
+    "'equation 8x+12=6x+17' is not the same problem as 'equation 8x+12=6x+16'"
+    """
+    family = source.of(task) if hasattr(source, "of") else source
+    if not isinstance(family, Family):
+        return Paraphrase(None, f"{source.name} cannot read problems, so no wording of its own can be checked")
+    texts = [reword(task.prompt)] if reword is not None else _shuffled(reordered(task.prompt), draw)
+    wrong = ""
+    for text in texts:
+        problem = family.same_problem(task, text) if text is not None and text != task.prompt else None
+        if problem is None:
+            wrong = wrong or f"{text!r} is not the same problem as {task.prompt!r}"
+            continue
+        new = Task(problem.prompt, problem.prompt, problem.answer, task.family, task.level, problem.meta)
+        if family.check(new, family.solution(task)) == 1.0 == family.check(task, family.solution(new)):
+            return Paraphrase(new)
+        wrong = f"the solution of {task.prompt!r} is not right for {text!r}, or the other way round"
+    if reword is None:
+        return Paraphrase(
+            None, f"{family.name} reads no other order of {task.prompt!r} as the same problem: give reword="
+        )
+    return Paraphrase(
+        None, f"reword has no other wording of {task.prompt!r}" if texts[0] in (None, task.prompt) else wrong
+    )
 
 
 def rewritten(family: Family, task: Task, level: int, draw: random.Random) -> str:

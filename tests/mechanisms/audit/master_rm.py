@@ -8,7 +8,7 @@ from harness import Mechanism, World, made, small_model
 
 import guerdon as gd
 from guerdon.exams.example_sitting import example_sitting
-from guerdon.recipes.audit.master_rm.parts import (
+from guerdon.recipes.audit.master_rm import (
     KEYS,
     OPENERS,
     cut,

@@ -8,8 +8,8 @@ from unittest.mock import patch
 from harness import Mechanism, World, small_model
 from pools import HandRun
 
-from guerdon.recipes.audit.plan_rewardbench import recipe
-from guerdon.recipes.audit.plan_rewardbench.parts import (
+from guerdon.recipes.audit import plan_rewardbench
+from guerdon.recipes.audit.plan_rewardbench import (
     FAULTS,
     TracePair,
     accuracies,
@@ -78,9 +78,9 @@ def faults(number=200):
 
 def study(judge=by_last_step, **knobs):
     """What a study finds of a judge in the place of the reward model, and what that would have been taught."""
-    run, entry = HandRun(), recipe.plan_rewardbench
+    run, entry = HandRun(), plan_rewardbench.plan_rewardbench
     body = entry.build({"model": small_model()}, {"each": 8, "steps": 3, "prompts": 16, "rm_lr": 0.5, **knobs}).body
-    with patch.object(recipe, "said_of", lambda scorer, texts: judge(texts)):
+    with patch.object(plan_rewardbench, "said_of", lambda scorer, texts: judge(texts)):
         found = body(run, 0)
     ((taught, budget),) = run.trained
     rows = taught.curriculum.task.path
@@ -95,7 +95,7 @@ def misled(texts):
     return [float((prompt.count(" ") > 22) != (text in GOOD[prompt])) for prompt, text in texts]
 
 
-GOOD = {pair.prompt: pair.good for pair in trace_pairs(recipe.LENGTHS, 48, 0, "test")}
+GOOD = {pair.prompt: pair.good for pair in trace_pairs(plan_rewardbench.LENGTHS, 48, 0, "test")}
 ANSWERS = [("agent 7 +5 *3 tools: call", text) for text in (
     "call 7+5\n12\ncall 12*3\n36\n= 36", "call 7+5\n12\ncall 12*3\n46\n= 46", "call 7+5\n12\nsearch 12*3\n36\n= 36",
     "call 7+5\n12\n= 12", "call 12*3\nerror\ncall 12*3\n36\n= 36", "call x*3\n36\n= 36", "36\n= 36", "= 1",

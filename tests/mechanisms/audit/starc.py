@@ -17,7 +17,7 @@ from guerdon.audits.distances.metrics import (
 )
 from guerdon.core.seeds import derive
 from guerdon.loop.catalog import find_recipe
-from guerdon.recipes.audit.starc.parts import (
+from guerdon.recipes.audit.starc import (
     DISTANCES,
     correlation,
     lost_by,

@@ -9,7 +9,7 @@ from harness import Mechanism, World, made, paid
 
 import guerdon as gd
 from guerdon.exams.example_sitting import example_sitting
-from guerdon.recipes.code.reflexicoder.parts import (
+from guerdon.recipes.code.reflexicoder import (
     cycle_gate,
     efficiency,
     gains,

@@ -13,10 +13,12 @@ from guerdon.core.column import Column, Reason
 from guerdon.core.episode import End
 from guerdon.core.example import ExamplePlay
 from guerdon.core.pack import pack
+from guerdon.credit.tree import tree_values
 from guerdon.curricula.plain import EpochSampler
 from guerdon.engine.player import Player
 from guerdon.models.tables import tabular
-from guerdon.recipes.code.rest_rl.parts import LINES, beginnings, best_whole, promising_starts, tree_values
+from guerdon.recipes.code.rest_rl import LINES, beginnings, promising_starts
+from guerdon.search.whole_answers import best_whole
 
 GOOD, BAD = "a\nb\nc\nd", "no\nno"
 
@@ -180,6 +182,7 @@ PLAIN, VALUES = (
 mechanism = Mechanism(
     "rest-rl",
     source="arXiv:2508.19576; THUDM/ReST-RL, experiment/process_gen_data.py: spread 0.05, best try from 0.9, alpha 0.95",
+    also=[tree_values, best_whole],
     numbers={
         "starts of problems solved now and then": (lambda: told(9), [True, {4}, True, [0, 1, 2, 3]]),
         "no beginnings": (lambda: told(9, share=0.0), [True, {4}, True, [0]]),

@@ -7,8 +7,7 @@ from itertools import permutations
 import torch
 from harness import Mechanism, World
 
-from guerdon.recipes.curriculum.curriculum_designer.parts import (
-    _ranks,
+from guerdon.recipes.curriculum.curriculum_designer import (
     distances,
     one_at_a_time,
     rank_agreement,
@@ -61,7 +60,6 @@ mechanism = Mechanism(
         "as many again as a batch has": (lambda: [len(each) for each in taught([0, 1, 2], keep=3)], [2, 1, 4, 4, 3]),
         "Spearman": (lambda: rank_agreement([1.0, 2.0, 3.0, 4.0], [1.0, 3.0, 2.0, 4.0]), 0.8),
         "ties share their ranks": (lambda: rank_agreement([1.0, 1.0, 2.0], [1.0, 2.0, 3.0]), 0.75**0.5),
-        "ranks": (lambda: _ranks(torch.tensor([2.0, 1.0, 2.0, 5.0])), [2.5, 1.0, 2.5, 4.0]),
         "two that agree": (lambda: rank_agreement([1.0, 2.0], [3.0, 4.0]), 1.0),
         "nothing said": (lambda: rank_agreement([1.0, 1.0], [1.0, 2.0]), 0.0),
     },

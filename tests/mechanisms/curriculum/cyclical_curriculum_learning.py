@@ -7,7 +7,7 @@ from itertools import islice
 import torch
 from harness import Mechanism, World
 
-from guerdon.recipes.curriculum.cyclical_curriculum_learning.parts import cycle, drawn
+from guerdon.recipes.curriculum.cyclical_curriculum_learning import cycle, drawn
 from guerdon.studies.digits import Examples
 
 TEN = Examples(torch.arange(10.0)[:, None], torch.arange(10))

@@ -9,7 +9,7 @@ from harness import Mechanism, World, made, small_model
 
 from guerdon.core.column import Column, Reason
 from guerdon.core.example import ExamplePlay, example_tries
-from guerdon.recipes.process.prime.parts import return_over_others
+from guerdon.recipes.process.prime import return_over_others
 
 TOKENS = [1.0, 3.0, 0.0, 2.0, 4.0, 0.0]  # of three tries of two tokens; means 2, 1 and 2
 # each less the mean of the others' means (1.5, 2 and 1.5), added up from the end

@@ -15,7 +15,7 @@ from guerdon.core.column import Column
 from guerdon.core.errors import UserError
 from guerdon.core.example import ExamplePlay, example_tries
 from guerdon.core.pack import pack
-from guerdon.recipes.process.t_reg.parts import opposite_prompts, said_so, spread_by_tokens
+from guerdon.recipes.process.t_reg import opposite_prompts, said_so, spread_by_tokens
 from guerdon.rewards.stage.score_stages import score
 
 LINE = 9  # the action that ends a line

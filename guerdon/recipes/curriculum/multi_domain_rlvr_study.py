@@ -13,17 +13,18 @@ problems by difficulty and the renewal of the reference between stages (`in_stag
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from itertools import combinations
 from statistics import fmean
 from typing import Any
 
 from guerdon.core.errors import UserError
 from guerdon.core.recipe import Claim, Recipe, Study, recipe
+from guerdon.core.task import TaskSource, kinds_of
 from guerdon.curricula.plain import uniform
-from guerdon.recipes.curriculum.multi_domain_rlvr_study.parts import by_domain, domains_of, gains, split
 from guerdon.recipes.house.grpo import grpo
 from guerdon.studies.curves import at_the_end, held_out
-from guerdon.tasks.mixtures import mixture as mixed  # the name that the body's hash has
+from guerdon.tasks.mixtures import mixture as mixed
 
 NAME = "multi-domain-rlvr-study"
 ARMS: Any = {"task": "addition:5-6+trace:2-3+countdown:3-4", "settings": "lr=5e-5 max_tokens=96", "budget": 150_000}
@@ -67,3 +68,45 @@ def multi_domain_rlvr_study(base: Recipe, task: Any, *, together: int = 1) -> St
         return {**{key: fmean(values) for key, values in rates.items() if values}, "gains": matrix}
 
     return Study(body)
+
+
+def domains_of(task: TaskSource) -> dict[str, list[TaskSource]]:
+    """The sources of a task by their family."""
+    domains: dict[str, list[TaskSource]] = {}
+    for kind, source in kinds_of(task).items():
+        domains.setdefault(family_of(kind), []).append(source)
+    return domains
+
+
+def family_of(kind: str) -> str:
+    """`countdown` of `countdown:3`."""
+    return kind.rpartition(":")[0]
+
+
+def by_domain(kinds: Mapping[str, float]) -> dict[str, float]:
+    """The mean over each domain's kinds.
+
+    >>> by_domain({"countdown:3": 0.5, "countdown:4": 0.25, "trace:2": 1.0})
+    {'countdown': 0.375, 'trace': 1.0}
+    """
+    accuracies: dict[str, list[float]] = {}
+    for kind, value in kinds.items():
+        accuracies.setdefault(family_of(kind), []).append(value)
+    return {domain: fmean(values) for domain, values in accuracies.items()}
+
+
+def gains(curve: Sequence[Mapping[str, Any]]) -> dict[str, float]:
+    """By domain, what a run has more at its end than before it."""
+    before, after = by_domain(curve[0]["kinds"]), by_domain(at_the_end(curve)["kinds"])
+    return {domain: after[domain] - before[domain] for domain in before}
+
+
+def split(trained: Sequence[str], gained: Mapping[str, float]) -> dict[str, float]:
+    """The mean gain on the domains that were trained on (`own`) and on the others (`transfer`), where there are some.
+
+    >>> split(["a"], {"a": 0.5, "b": 0.25, "c": -0.25})
+    {'own': 0.5, 'transfer': 0.0}
+    """
+    own = [gain for domain, gain in gained.items() if domain in trained]
+    others = [gain for domain, gain in gained.items() if domain not in trained]
+    return {name: fmean(values) for name, values in (("own", own), ("transfer", others)) if values}

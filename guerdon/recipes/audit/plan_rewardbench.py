@@ -1,8 +1,11 @@
-"""Trajectories of a calculator's user, and the same with one thing done wrong: pairs to judge, by length and by what is wrong.
+"""Plan-RewardBench: can a reward model tell a good trajectory from one with a single fault, and how long may it be?
 
-A task lists sums to do one after another. A good trajectory calls the calculator for each, tries a call that failed once more,
-and says the last result. All of a distractor hangs together but for its fault: what comes after it is worked out from it.
-Leaves out: other tools, several models' own trajectories, refusals of what is not safe.
+Paper: Wang et al. 2026 (arXiv:2604.08178; code and data are not released). Pairs of trajectories of a tool user, preferred and
+distractor: other models' trajectories, or the preferred one changed. Reward models lose accuracy as trajectories become longer.
+Here trajectories call a calculator, and a distractor has one fault by rule. A reward model is trained on pairs of two and three
+operations (`teach=short`), or on as many of all lengths, which the paper asks for and does not do. `long` is its accuracy at
+the two greatest lengths, `fall` the loss from the two least to them; `table` has all lengths, faults and heuristics.
+Different: one tool, rules alone. Leaves out: safety, judges that are asked in words, trajectories of models.
 """
 
 from __future__ import annotations
@@ -10,10 +13,61 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from statistics import fmean
+from typing import Any, Literal
 
+from guerdon.core.model import Model
+from guerdon.core.recipe import Claim, Study, recipe
 from guerdon.core.seeds import derive
-from guerdon.recipes.audit.scorer_pool import Said
+from guerdon.recipes.audit.scorer_pool import Said, said_of, taught_pairs
+
+NAME = "plan-rewardbench"
+SPEND: Any = {"budget": 60, "unit": "steps"}
+LENGTHS = (2, 3, 6, 12, 18, 24)  # operations; a call and its result each
+SHORT = LENGTHS[:2]
+
+
+@recipe(
+    "plan-rewardbench",
+    family="audit",
+    paper="arXiv:2604.08178",
+    claim=(
+        Claim(
+            says="A reward model of short trajectories loses accuracy on long ones.",
+            method="teach=short",
+            **{**SPEND, "kind": "bound", "metric": "fall", "bound": 0.1, "effect": 0.05},
+        ),
+        Claim(
+            says="Taught pairs of all lengths, as many, it judges long ones better.",
+            baseline=f"{NAME} teach=short",
+            metric="long",
+            **SPEND,
+        ),
+    ),
+)
+def plan_rewardbench(
+    model: Model,
+    *,
+    teach: Literal["short", "all"] = "all",
+    prompts: int = 32,
+    rm_lr: float = 3e-4,  # as reward_model; it is the same for all arms, so nobody tunes it
+    each: int = 128,  # held-out pairs of every length
+    steps: int = 60,
+) -> Study:
+    """Teach a reward model pairs of trajectories, short ones or all, and see how it judges each length."""
+
+    def body(run: Any, seed: int) -> dict[str, Any]:
+        lessons = trace_pairs(SHORT if teach == "short" else LENGTHS, steps * prompts, seed, "train")
+        rows = [{"prompt": p.prompt, "chosen": p.good, "rejected": p.bad} for p in lessons if p.good != p.bad]
+        say = partial(said_of, taught_pairs(run, rows, model, steps, prompts, rm_lr))
+        exam = trace_pairs(LENGTHS, each * len(LENGTHS), seed, "test")
+        table = tabled(say, exam)
+        long, short = (fmean(table["rm"][f"length_{n}"] for n in some) for some in (LENGTHS[-2:], SHORT))
+        return {"long": long, "fall": short - long, "all": table["rm"]["all"], "table": table}
+
+    return Study(body)
+
 
 TOOL, OTHER = "call", "search"  # the second is never to be had
 FAILED = "error"
@@ -25,7 +79,7 @@ Operation = tuple[str, int]
 
 @dataclass(frozen=True)
 class TracePair:
-    """A task, the trajectory to prefer and a distractor; what is wrong with that, and how many operations the task has."""
+    """A task of `length` operations, the preferred trajectory and a distractor with a fault."""
 
     prompt: str
     good: str
@@ -35,7 +89,7 @@ class TracePair:
 
 
 def operations(length: int, draw: random.Random) -> tuple[int, list[Operation]]:
-    """A number to begin with and what to do with it, so that it stays between 0 and MOST."""
+    """A first number and operations on it, so that results stay between 0 and MOST."""
     start = value = draw.randint(2, 20)
     made: list[Operation] = []
     while len(made) < length:
@@ -53,18 +107,13 @@ def worked(value: int, operation: Operation) -> int:
 
 
 def task_prompt(start: int, todo: Sequence[Operation]) -> str:
-    """What is asked for.
-
-    >>> task_prompt(7, [("+", 5), ("*", 3)])
-    'agent 7 +5 *3 tools: call'
-    """
+    """`agent 7 +5 *3 tools: call`."""
     return f"agent {start} {' '.join(f'{sign}{other}' for sign, other in todo)} tools: {TOOL}"
 
 
 def trajectory(start: int, todo: Sequence[Operation], failing: Sequence[int], fault: str = "", at: int = 0) -> str:
-    """A trajectory, a line for every call and every result, then the answer. The calls `failing` fail once. A fault is at one
-    operation: left out (`dropped`), done with another number (`argument`), its failed call not tried again but its result made
-    up, ten too many (`ignored`), or asked of a tool that there is not, with a result made up (`unavailable`).
+    """Calls and results, a line each, then the answer. Calls `failing` fail once and are repeated. Operation `at` may have a
+    fault: `dropped`; `argument`, another number; `ignored`, a failed call; `unavailable`, no such tool; with invented results.
 
     >>> trajectory(7, [("+", 5), ("*", 3)], [1]).split("\\n")
     ['call 7+5', '12', 'call 12*3', 'error', 'call 12*3', '36', '= 36']
@@ -89,8 +138,7 @@ def trajectory(start: int, todo: Sequence[Operation], failing: Sequence[int], fa
 
 
 def trace_pair(length: int, fault: str, *path: int | str) -> TracePair:
-    """A pair of so many operations with a fault at one of them, drawn by the path: such that the numbers of the distractor are
-    no larger and no less than others, and that a call which is ignored in it fails in both."""
+    """A pair drawn by the path, with numbers in the same range in both, and an ignored call that fails in both."""
     draw = random.Random(derive(*path, length, fault))
     while True:
         start, todo = operations(length, draw)
@@ -102,13 +150,10 @@ def trace_pair(length: int, fault: str, *path: int | str) -> TracePair:
 
 
 def trace_pairs(lengths: Sequence[int], number: int, *path: int | str) -> list[TracePair]:
-    """So many pairs, lengths and faults in turn: as many of each."""
+    """Pairs with lengths and faults in turn."""
     return [
         trace_pair(lengths[i // len(FAULTS) % len(lengths)], FAULTS[i % len(FAULTS)], *path, i) for i in range(number)
     ]
-
-
-# --- who judges them ----------------------------------------------------------------------------------------------
 
 
 def by_length(texts: Sequence[tuple[str, str]]) -> list[float]:
@@ -117,7 +162,7 @@ def by_length(texts: Sequence[tuple[str, str]]) -> list[float]:
 
 
 def by_last_step(texts: Sequence[tuple[str, str]]) -> list[float]:
-    """A heuristic: whether the last call is one that there is, for the last operation of the task, and its result is right."""
+    """A heuristic: whether the last call is the task's last operation with its right result."""
     scores = []
     for prompt, text in texts:
         *_, call, result, _ = ["", "", *text.split("\n")]
@@ -129,13 +174,13 @@ def by_last_step(texts: Sequence[tuple[str, str]]) -> list[float]:
 
 
 def accuracies(judge: Said, pairs: Sequence[TracePair]) -> dict[str, float]:
-    """How often the preferred one scores higher, a tie counting half: over all, by length (`length_8`) and by fault."""
+    """Accuracy over all pairs, by length (`length_8`) and by fault; a tie counts half."""
     said = judge([(each.prompt, text) for each in pairs for text in (each.good, each.bad)])
     hits = [0.5 if a == b else float(a > b) for a, b in zip(said[::2], said[1::2], strict=True)]
     groups: dict[str, list[float]] = {"all": hits}
     for each, hit in zip(pairs, hits, strict=True):
-        groups.setdefault(f"length_{each.length}", []).append(hit)
-        groups.setdefault(each.fault, []).append(hit)
+        for name in (f"length_{each.length}", each.fault):
+            groups.setdefault(name, []).append(hit)
     return {name: fmean(values) for name, values in groups.items()}
 
 

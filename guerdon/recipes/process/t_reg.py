@@ -1,7 +1,10 @@
-"""T-REG's own parts: the reward of tokens by two opposite prompts, and the term that spreads a pair's reward by it.
+"""T-REG: DPO that spreads a pair's reward over tokens by what the model itself says of them under two opposite prompts.
 
-Leaves out: teaching a model what the prompts mean (`recipes/house/controlled.py`).
-Axes: S steps, K tracks, P pairs.
+Paper: Zhou et al. 2024 (arXiv:2412.02685), read in summaries; its code (github.com/wzhouad/T-REG) was not available. A token's
+reward, in [-1/2, 1/2], is how much likelier the start model finds it under a prompt for good answers than under one for bad
+ones. DPO is regularised by alpha times a likelihood of both answers, weighted by token rewards and DPO's weight of the pair.
+The claim starts from a policy that `controlled` taught the two prompts. A model that follows instructions needs no such start:
+set `better` and `worse`. Leaves out: SimPO under the same term; the paper's wording of the prompts and its alpha.
 """
 
 from __future__ import annotations
@@ -18,24 +21,62 @@ from guerdon.core.model import Model
 from guerdon.core.pack import pack, unpack
 from guerdon.core.part import knob, part
 from guerdon.core.placeholders import check_template
+from guerdon.core.recipe import Claim, Recipe, recipe
+from guerdon.exams.exam import Exam
+from guerdon.exams.farming import farmed
+from guerdon.exams.step_judging import judged_steps
 from guerdon.losses.pair import over_pairs, pairs_of
 from guerdon.losses.reduce import numbers, own, per_track
 from guerdon.losses.terms import Term
+from guerdon.recipes.house.dpo import dpo
+from guerdon.recipes.house.wordings import RIGHT, WRONG
+from guerdon.recipes.process.process_claims import STEPS
 from guerdon.rewards.asking.samples import Samples
 from guerdon.rewards.formula.scores import Outcome
 from guerdon.rewards.model.model_reading import ModelLeaf, model_of, outcome_of_each, sample_tokens
-from guerdon.rewards.model.reward_models import in_steps
+from guerdon.rewards.model.reward_models import implicit, in_steps
+from guerdon.rewards.stage.score_stages import score
+
+
+@recipe(
+    "t-reg",
+    family="process",
+    paper="arXiv:2412.02685",
+    claim=Claim(
+        says="Preferences whose reward is spread over tokens by two opposite prompts teach more than preferences alone.",
+        baseline="dpo",
+        ablation="t-reg even=true",
+        **{**STEPS, "settings": "prompts=16 lr=1e-5 max_tokens=80 side_by_side.tries=4"},
+        start="controlled",
+    ),
+    on=dpo,
+)
+def t_reg(
+    base: Recipe,
+    task: Any,
+    *,
+    beta: float = 0.1,  # DPO's; the term has the same
+    alpha: float = 2.0,  # ours: a token of reward 1/2 is then pushed down in no answer
+    better: str = RIGHT,
+    worse: str = WRONG,
+    weighted: bool = True,  # the paper; without is its ablation
+    even: bool = False,  # all tokens of an answer alike: nothing about tokens is left
+) -> Recipe:
+    """DPO with rewards for tokens that the start model gives under two opposite prompts."""
+    (learner,) = base.stages.learners
+    learner.loss = learner.loss + spread_by_tokens(alpha, beta, weighted=weighted, even=even)
+    if hasattr(task, "first_wrong"):
+        lines, implied = opposite_prompts(better, worse, per="line"), implicit(beta=beta, per="line")
+        judged = [judged_steps(lines, "prompts"), judged_steps(implied, "implied"), farmed(lines)]
+        base.exams.append(Exam(task, judged, env=base.exams[0].env, name="steps", tasks=64))
+    return base.but(before={"learn": score(opposite_prompts(better, worse), "token")})
 
 
 @part
 class opposite_prompts(ModelLeaf):
     r"""$\hat r_t = \sigma\big(\log\pi(y_t \mid x_{better}, y_{<t}) - \log\pi(y_t \mid x_{worse}, y_{<t})\big) - \frac12$: how
-    much likelier a token is where a model is asked for a good answer than where it is asked for a bad one, in steps.
-
-    The self-generated token reward of T-REG (Zhou et al. 2024, arXiv:2412.02685). `model` is one of the run's; `better` and
-    `worse` are the two wordings of what it was shown first, which it must have learned to tell apart. A number a token, or
-    with `per="line"` the mean over each line. *Biased* by whatever else the two wordings change, and at tokens after an error,
-    which either may find likely.
+    much likelier a token is where a model is asked for a good answer than where it is asked for a bad one, in steps: per
+    token, or the mean of each line. *Biased* by whatever else the two templates change, and at tokens after an error.
 
     >>> print(opposite_prompts("good: {prompt}", "bad: {prompt}"))
     opposite_prompts
@@ -70,16 +111,14 @@ def _under(template: str, batch: Batch, model: Model) -> Tensor:
         segments = list(episode.segments)
         for i, segment in enumerate(segments):
             if segment.parent < 0:
-                view = said_so(template, segment.view)
-                segments[i] = segment.but(view=view, context=model.encode(view))
+                segments[i] = segment.but(view=(view := said_so(template, segment.view)), context=model.encode(view))
         episodes.append(episode.but(segments=tuple(segments)))
     with torch.no_grad():
-        logp: Tensor = model.read(pack(episodes), ["logp"])["logp"]
-    return logp.double().to(batch.seg.device)
+        return model.read(pack(episodes), ["logp"])["logp"].double().to(batch.seg.device)
 
 
 def said_so(template: str, view: Any) -> Any:
-    """What was shown, in another wording: a text, or the last message of a conversation.
+    """The template around a text, or around the last message of a conversation.
 
     >>> said_so("wrong: {prompt}", [{"role": "user", "content": "2+2"}])
     [{'role': 'user', 'content': 'wrong: 2+2'}]
@@ -98,14 +137,9 @@ class spread_by_tokens(Term):
     r"""$\alpha\,w\,\big(L(y^+) + L(y^-)\big)$ with $L(y) = -\beta\sum_t \hat r_t\log\pi(y_t)$ and
     $w = \sigma\big(\beta h(y^-) - \beta h(y^+)\big)$, $h(y) = \sum_t\log\frac{\pi(y_t)}{\pi_{ref}(y_t)}$, the mean over pairs.
 
-    The regulariser of T-REG (Zhou et al. 2024, arXiv:2412.02685), to stand beside `dpo` with the same `beta`: $w$ is what
-    DPO's own gradient weighs a pair by, so that a token of the better answer is pulled by $\beta w(1 + \alpha\hat r_t)$ in all,
-    one of the worse by $-\beta w(1 - \alpha\hat r_t)$. With `alpha=2` a token whose reward is at its bound of 1/2 is pushed
-    down in no answer. $w$ has no gradient; `weighted=False` takes 1 for it. With `even` all tokens of an answer have
-    their mean reward: nothing about tokens is left. `reward` is a column per step.
-
-    Assumes token rewards that mean something. *Biased* on purpose: it is no likelihood of preferences. Notes `token_reward`,
-    the mean over pairs of the better one's mean reward less the worse one's, and `pair_weight`, that of $w$.
+    Beside `dpo` with the same `beta`, a token of the better answer has the gradient $\beta w(1 + \alpha\hat r_t)$ in all, one
+    of the worse $-\beta w(1 - \alpha\hat r_t)$. $w$ has no gradient; `weighted=False` sets it to 1. With `even` each token has
+    its answer's mean reward. *Biased* on purpose: it is no likelihood of preferences. Notes `token_reward` and `pair_weight`.
 
     >>> import torch
     >>> import guerdon as gd
@@ -134,8 +168,8 @@ class spread_by_tokens(Term):
         if self.even:
             reward = torch.where(own(batch) > 0, batch.down(level, of="track"), 0.0)
         gain = self.beta * per_track(torch.where(batch.weight > 0, logp - batch["reference.logp"], 0.0), batch)
-        weight = torch.sigmoid(gain[pairs.worse] - gain[pairs.better]).detach()
-        weight = weight if self.weighted else torch.ones_like(weight)
+        chance = torch.sigmoid(gain[pairs.worse] - gain[pairs.better]).detach()
+        weight = chance if self.weighted else torch.ones_like(chance)
         each = -self.beta * per_track(torch.where(batch.weight > 0, reward * logp, 0.0), batch)
         losses = self.alpha * weight * (each[pairs.better] + each[pairs.worse])
         noted = {"token_reward": level[pairs.better] - level[pairs.worse], "pair_weight": weight}

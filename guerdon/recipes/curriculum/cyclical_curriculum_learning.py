@@ -1,26 +1,28 @@
 """Cyclical curriculum learning: from pass to pass the data grow from a few easy examples to all of them, and shrink again.
 
 Paper: Kesgin & Amasyali 2022, Cyclical Curriculum Learning (arXiv:2202.05531), and the authors' code
-(github.com/CyclicalCurriculum/Cyclical-Curriculum). A pass takes a share of the examples that goes up and down
-(`parts.py`); which ones is drawn by scores, 1 / loss under a network trained before in the plain way. That network
-costs as much as the run itself; as in the paper it is not counted. All arms see equally many samples. Followed: sizes, scores,
-drawing, defaults. Different: the authors report the best test accuracy of any pass, and a cyclical run has more of them; here
-all arms look equally often, and the best look on held-out digits counts. Leaves out: other data, scores that follow the model.
+(github.com/CyclicalCurriculum/Cyclical-Curriculum). Each pass samples a share of the examples, which grows and shrinks, with
+probabilities 1 / loss under a network trained before on all of them; as in the paper its cost is not counted. All arms see
+equally many samples. Followed: sizes, scores, sampling, defaults. Different: the authors report the best test accuracy of any
+pass, and a cyclical run has more passes; here all arms are evaluated equally often, and the model with the best validation
+accuracy counts. Leaves out: other data, scores that follow the model.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import partial
 from itertools import accumulate
 from typing import Any, Literal
 
 import torch
+from torch import Tensor
 
 from guerdon.core.optim import adam
 from guerdon.core.recipe import Claim, Study, recipe
-from guerdon.recipes.curriculum.cyclical_curriculum_learning.parts import cycle, drawn
+from guerdon.core.seeds import generator
 from guerdon.studies.classify import accuracy, fitted, learn, losses, network
-from guerdon.studies.digits import digits
+from guerdon.studies.digits import Examples, digits
 
 BATCH, LOOKS = 32, 40
 
@@ -68,3 +70,26 @@ def cyclical_curriculum_learning(
         return {"accuracy": max(looks, key=lambda x: x[0])[1], "last": looks[-1][1], "curve": curve}
 
     return Study(body)
+
+
+def cycle(start: float, end: float, alpha: float) -> Iterator[float]:
+    """The share of the examples that each pass takes, without end: from `start` it grows by 1/alpha up to `end`, shrinks by
+    alpha down to `start`, and so on."""
+    share, grows = start, True
+    while True:
+        yield share
+        grows = share == start or (grows and share != end)
+        share = min(share / alpha, end) if grows else max(share * alpha, start)
+
+
+def drawn(
+    examples: Examples, scores: Tensor, shares: Iterator[float], samples: int, batch: int, *path: int | str
+) -> Iterator[Examples]:
+    """Batches of one pass after the other until so many samples are drawn, the last pass cut short. A pass draws its share
+    without replacement, each example with a probability in proportion to its score, and shuffles it."""
+    draw, left = generator(*path, "drawn"), samples
+    while left:
+        rows = torch.multinomial(scores, max(1, int(next(shares) * len(examples))), generator=draw)
+        rows = rows[torch.randperm(len(rows), generator=draw)][:left]
+        yield from (examples[chunk] for chunk in torch.split(rows, batch))
+        left -= len(rows)

@@ -24,10 +24,15 @@ from guerdon.exams.exam import Exam
 from guerdon.exams.farming import farmed
 from guerdon.exams.rates import accuracy, answer_length
 from guerdon.exams.step_judging import sound
+from guerdon.judges.local_models import run_model
+from guerdon.judges.pointwise import yes
+from guerdon.judges.rubrics import rubric
 from guerdon.recipes.house.grpo import grpo
 from guerdon.recipes.house.shared import paid_by
 from guerdon.recipes.process.process_claims import STEPS
-from guerdon.recipes.process.rrm.parts import graded_by
+from guerdon.rewards.formula.per_step import overall
+from guerdon.rewards.formula.reward import Reward
+from guerdon.rewards.text.task_checks import true_lines
 from guerdon.tasks.stepwise import has_steps
 
 OUTCOME: dict[str, Any] = {"baseline": "rrm grader=answer", **STEPS}
@@ -70,3 +75,14 @@ def rrm(
         Exam(task, [farmed(graded)], name="steps", tasks=64 if grader == "exact" else 16, tries=1)
     ]  # by judges: dear
     return paid_by(base, graded)
+
+
+def graded_by(grader: str, task: Any, criteria: tuple[str, ...] = ()) -> Reward:
+    """What a solution is worth to a grader, from 0 to 1: by the step checker 1 if every line follows, the answer among them,
+    else 0; to sprig how sure it is of a yes after going through the lines; to any other model the share of `criteria` that are
+    met, each row's own where there are none."""
+    if grader == "exact":
+        return overall(true_lines(task), "min")
+    if grader == "sprig":
+        return yes("sprig")
+    return rubric(criteria, by=run_model("policy") if grader == "policy" else grader, sure=True)

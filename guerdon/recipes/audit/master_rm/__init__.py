@@ -1,1 +1,0 @@
-"""A judge with a reference, and the openers that fool it."""

@@ -1,1 +1,0 @@
-"""Pairs of tool-using trajectories of many lengths, and reward models of them."""

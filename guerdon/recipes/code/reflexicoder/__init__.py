@@ -1,1 +1,0 @@
-"""ReflexiCoder: programs that their author reflects on and corrects."""

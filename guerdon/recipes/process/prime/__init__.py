@@ -1,1 +1,0 @@
-"""PRIME: token rewards learned online from outcomes."""

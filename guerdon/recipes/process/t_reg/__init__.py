@@ -1,1 +1,0 @@
-"""Rewards for tokens that a model gives itself under two opposite prompts, beside a preference loss."""
