@@ -29,7 +29,7 @@ from typing import Any, NoReturn
 
 from guerdon.sandbox import kernel_calls, seccomp_filter
 from guerdon.sandbox.box_processes import BoxConfig
-from guerdon.sandbox.boxed_limits import set_limits
+from guerdon.sandbox.boxed_limits import set_limits, slow_several
 from guerdon.sandbox.boxed_root import DEVICES, SETTINGS, SYSTEM, WORK, python_places
 from guerdon.sandbox.boxed_sql import RefusedQuery, answer_queries, answer_query
 from guerdon.sandbox.plain_data import NotPlain, plain_form, plain_value, to_json, write_all
@@ -164,10 +164,12 @@ def _give_up(request: dict[str, Any], config: BoxConfig, work: str, parent: int)
         kernel_calls.PR_SET_DUMPABLE, 1
     )  # or nobody could take the listener, nor tell what memory is shared
     kernel_calls.prctl(kernel_calls.PR_SET_NO_NEW_PRIVS, 1)
+    if many:
+        slow_several()
     boxed = config.isolation == "full"
     if config.landlock:
         readable = ["/"] if boxed else [place for place in _readable(config) if os.path.exists(place)]
-        devices = [place for place in ("/dev/null", "/dev/zero", "/dev/full") if os.path.exists(place)]
+        devices = [place for place in ("/dev/null", "/dev/full") if os.path.exists(place)]  # memory shared by /dev/zero: uncounted
         kernel_calls.restrict_files(config.landlock, readable, [] if kind == "tests" else [work], devices)
     if config.isolation == "limits":
         os.close(_TELL)
