@@ -132,6 +132,7 @@ class _Box:
                 for end, event in told:
                     if end in self.handlers:
                         self.handlers[end](event)
+                    self._check_memory()
                 self._reap()
                 self._check_time()
         finally:
@@ -283,7 +284,7 @@ class _Box:
         """Seconds of processor that each of the processes took so far; of several that the program may have, all together.
         Several are asked again after 5 ms."""
         now = time.monotonic()
-        if self.limits["processes"] > 1 and now - self.used_at < 0.005:
+        if self.limits["processes"] > 1 and now - self.used_at < (0.05 if self.memory.near and not self.memory.stopped else 0.005):
             return self.used
         self.used_at, self.used = now, (used := [])
         pids = [self.program, self.tester]
@@ -304,10 +305,15 @@ class _Box:
                 self._stop("wall", f"took more than {self.limits['wall']:g} s")
 
     def _check_memory(self) -> None:
-        if time.monotonic() >= self.memory.due and not self._ended() and self.memory.over():
+        if time.monotonic() < self.memory.due or self._ended():
+            return
+        if self.memory.over():
             took = f"took more than {self.limits['memory']:,} bytes of memory"
             alone = self.limits["processes"] == 1
             self._stop("memory", f"{took}, with page tables and all it shared" if alone else f"its processes {took} together")
+        elif self.memory.stopped:  # whatever takes long is done now
+            self._check_time()
+            self.memory.go_on()
 
     def _ended(self) -> bool:
         return (self.tester or self.program) in self.statuses

@@ -24,6 +24,7 @@ _OVER = 0.1  # of the limit: the most that may be filled between two measurement
 _FILLED = 3 << 30  # bytes a second that one core fills at most, in pages of 4 KiB
 _LATE = 0.001  # seconds that a measurement may begin late
 _SOONEST, _LATEST = 0.0005, 0.02  # seconds between two measurements of several processes
+_TRIES = 50  # to be woken in time
 _NEAR = 0.01  # seconds to the next measurement, below which several processes are stopped for it
 _NOISE = 4 << 20  # bytes by which what the kernel tells of one process differs from its addresses
 _SLICE = 100_000  # nanoseconds: whoever asks for the shortest turns has them soonest
@@ -39,6 +40,7 @@ class BoxMemory:
         self.cores = min(MOST_CORES, len(os.sched_getaffinity(0))) if self.measures else 1
         self.shared = 0  # bytes of all shared mappings of no file that were made
         self.wait = _LATEST
+        self.stopped = False
         self.due = float("inf")
 
     def begin(self) -> None:
@@ -58,16 +60,30 @@ class BoxMemory:
 
     def over(self) -> bool:
         """Measure; whether they take more than they may. Then they stay stopped, for they are about to be killed."""
-        stops = self.several and self.wait <= _NEAR
-        if stops:
-            _signal_all(signal.SIGSTOP)
+        late = time.monotonic() - self.due
+        if self.near or (self.several and late > self.wait):
+            self._stop()
         used = self._together() if self.several else self._alone()
-        if used > self._most():
-            return True
-        if stops:
-            _signal_all(signal.SIGCONT)
         self._plan(used)
-        return False
+        return used > self._most()
+
+    def go_on(self) -> None:
+        """Let them run again, if they were stopped."""
+        if self.stopped:
+            _wait_for_turn()
+            self.due = time.monotonic() + self.wait  # before they go on, for then this process may have to wait
+            self.stopped = False
+            _signal_all(signal.SIGCONT)
+
+    @property
+    def near(self) -> bool:
+        """Whether several processes can reach their limit before long."""
+        return self.several and self.wait <= _NEAR
+
+    def _stop(self) -> None:
+        if not self.stopped:
+            self.stopped = True
+            _signal_all(signal.SIGSTOP)
 
     def _plan(self, used: int) -> None:
         """Measure next before the cores can fill what is left, and a tenth of the limit."""
@@ -90,6 +106,7 @@ class BoxMemory:
         most = self._alone()
         if most <= self.limit:
             return most
+        self._stop()
         return sum(map(self._part, self.processes.living)) + self.shared
 
     def _held(self, pid: int) -> int:
@@ -104,6 +121,15 @@ class BoxMemory:
             return self._held(pid)
         tables = _numbers(self.processes.told_of(pid, "status")).get("VmPTE", 0)
         return (said["Pss_Anon"] + said["SwapPss"] + tables) << 10
+
+
+def _wait_for_turn() -> None:
+    """Return once this process is woken in time: after much work, on a busy machine, it is behind all others."""
+    for _ in range(_TRIES):
+        before = time.monotonic()
+        time.sleep(_SOONEST)
+        if time.monotonic() - before < 2 * _SOONEST:
+            return
 
 
 def _signal_all(number: int) -> None:

@@ -80,13 +80,13 @@ class BoxProcesses:
         return 0
 
     def look(self) -> None:
-        """Which processes live. Ids count up; a thread of our own is given the next one, and so tells those given before."""
+        """Which processes live. Ids count up, so that the last one given tells those before."""
         if self.config.isolation != "full":
             return
-        newest = _next_id()
-        given = [*range(self.newest + 1, newest)]
+        newest = _last_id(self.config.proc)
+        given = [*range(self.newest + 1, newest + 1)]
         if newest < self.newest:  # they began again from the lowest
-            given = [*range(2, newest), *range(self.newest + 1, self.newest + MOST_STARTS)]
+            given = [*range(2, newest + 1), *range(self.newest + 1, self.newest + MOST_STARTS)]
         new = {pid for pid in given if pid not in self.living and _is_process(pid)}
         for thread in list(self.pending)[: len(new)]:
             del self.pending[thread]
@@ -142,8 +142,10 @@ def _outside(pid: int, proc: int) -> str:
         kernel_calls.prctl(kernel_calls.PR_SET_DUMPABLE, 0)
 
 
-def _next_id() -> int:
-    """The process id after all that were given so far: that of a thread which is started to be asked for it."""
+def _last_id(proc: int) -> int:
+    """The last process id that was given in the box. A kernel that does not tell gives the next one to a thread of ours."""
+    with contextlib.suppress(OSError):
+        return int(_proc_text("sys/kernel/ns_last_pid", proc))
     told: list[int] = []
     done = _thread.allocate_lock()
     done.acquire()

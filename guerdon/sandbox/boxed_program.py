@@ -133,7 +133,12 @@ def _take_environment(request: dict[str, Any], work: str, config: BoxConfig) -> 
     if request["limits"]["processes"] > 1:
         for hooks in config.fork_hooks:
             os.register_at_fork(**hooks)
-    os.setpgid(0, 0)  # a session of its own would be a scheduling group of its own, which takes milliseconds to make
+    # A session is a scheduling group, which takes milliseconds to make: for several processes, so that whoever measures them
+    # does not share their turns.
+    if request["limits"]["processes"] > 1:
+        os.setsid()
+    else:
+        os.setpgid(0, 0)
     os.umask(0o077)
     if request["kind"] == "tests":
         os.chdir("/")  # what the program wrote is none of their business
