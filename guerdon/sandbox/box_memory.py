@@ -17,13 +17,14 @@ import struct
 import time
 
 from guerdon.sandbox import kernel_calls
-from guerdon.sandbox.box_processes import BoxConfig, BoxProcesses
+from guerdon.sandbox.box_processes import BoxConfig, BoxProcesses, processor_time
 from guerdon.sandbox.boxed_limits import MOST_CORES
 
 _OVER = 0.1  # of the limit: the most that may be filled between two measurements
 _FILLED = 3 << 30  # bytes a second that one core fills at most, in pages of 4 KiB
 _LATE = 0.001  # seconds that a measurement may begin late
 _SOONEST, _LATEST = 0.0005, 0.02  # seconds between two measurements of several processes
+_SOON = 0.002  # and of one
 _TRIES = 50  # to be woken in time
 _NEAR = 0.01  # seconds to the next measurement, below which several processes are stopped for it
 _NOISE = 4 << 20  # bytes by which what the kernel tells of one process differs from its addresses
@@ -39,7 +40,8 @@ class BoxMemory:
         self.measures = config.isolation == "full" and config.proc >= 0
         self.cores = min(MOST_CORES, len(os.sched_getaffinity(0))) if self.measures else 1
         self.shared = 0  # bytes of all shared mappings of no file that were made
-        self.wait = _LATEST
+        self.wait = _LATEST  # seconds to the next measurement; of one process, by its own clock
+        self.spent = 0.0  # what that clock said at the last
         self.stopped = False
         self.due = float("inf")
 
@@ -60,12 +62,21 @@ class BoxMemory:
 
     def over(self) -> bool:
         """Measure; whether they take more than they may. Then they stay stopped, for they are about to be killed."""
-        late = time.monotonic() - self.due
-        if self.near or (self.several and late > self.wait):
+        now = time.monotonic()
+        if not self.several and (rest := self.wait - (spent := self._spent()) + self.spent) > 0:
+            self.due = now + max(rest / self.cores, _SOON)  # it has not computed for long enough to fill what is left
+            return False
+        if self.near or (self.several and now - self.due > self.wait):
             self._stop()
         used = self._together() if self.several else self._alone()
+        if not self.several:
+            self.spent = spent
         self._plan(used)
         return used > self._most()
+
+    def _spent(self) -> float:
+        """Seconds of processor that the one process has taken."""
+        return sum(map(processor_time, self.processes.living))
 
     def go_on(self) -> None:
         """Let them run again, if they were stopped."""
@@ -86,11 +97,12 @@ class BoxMemory:
             _signal_all(signal.SIGSTOP)
 
     def _plan(self, used: int) -> None:
-        """Measure next before the cores can fill what is left, and a tenth of the limit."""
-        left = self.limit * (1 + _OVER) - used
-        soon = left / (self.cores * _FILLED) - _LATE
-        self.wait = max(_SOONEST, min(soon, _LATEST)) if self.several else max(_LATEST / 10, soon)
-        self.due = time.monotonic() + self.wait
+        """Measure next before the cores can fill what is left, and a tenth of the limit. One process is measured by its own
+        clock, on which less passes if others compute too."""
+        seconds = (self.limit * (1 + _OVER) - used) / _FILLED
+        soon = seconds / self.cores - _LATE
+        self.wait = max(_SOONEST, min(soon, _LATEST)) if self.several else max(_SOON, seconds - _LATE)
+        self.due = time.monotonic() + (self.wait if self.several else max(_SOON, soon))
 
     def _most(self) -> int:
         return self.limit if self.several else self.limit + max(self.limit // 40, _NOISE)

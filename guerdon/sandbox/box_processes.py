@@ -96,8 +96,8 @@ class BoxProcesses:
 
     def _read_clocks(self) -> None:
         for pid in self.living:
-            with contextlib.suppress(OSError):
-                self.clocks[pid] = time.clock_gettime((~pid << 3) | 2)
+            if taken := processor_time(pid):
+                self.clocks[pid] = taken
 
     def cpu(self) -> float:
         """Seconds of processor that they took together, those that ended included: seen by their own clocks, or told by who
@@ -128,6 +128,14 @@ class BoxProcesses:
             return _proc_text(f"{self.outside[pid]}/{file}", self.config.proc)
         except (OSError, StopIteration):
             return ""
+
+
+def processor_time(pid: int) -> float:
+    """Seconds that a process has computed, all its threads together; 0 where it has ended."""
+    try:
+        return time.clock_gettime((~pid << 3) | 2)
+    except OSError:
+        return 0.0
 
 
 def _outside(pid: int, proc: int) -> str:

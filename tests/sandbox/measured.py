@@ -19,7 +19,6 @@ import pytest
 from guerdon.sandbox import SandboxPool
 from guerdon.sandbox.control_groups import ControlGroup
 
-OURS = 3  # processes of a worker that are not a program's: the zygote's two, and a box's first
 _EVERY = 0.01
 
 
@@ -55,19 +54,21 @@ class Measured:
 
     def _watch(self) -> None:
         while not self.over.wait(_EVERY):
-            pids = (self.group.folders["memory"] / "cgroup.procs").read_text().split()
-            alive = [pid for pid in pids if _state(pid) not in ("", "Z", "X")]
-            self.processes = max(self.processes, len(alive) - OURS)
-            for pid in pids[OURS:]:
+            boxes: dict[str, list[str]] = {}
+            for pid in (self.group.folders["memory"] / "cgroup.procs").read_text().split():
                 with contextlib.suppress(OSError):
-                    self.files = max(self.files, len(os.listdir(f"/proc/{pid}/fd")))
+                    if _lives(Path(f"/proc/{pid}/status").read_text()):
+                        boxes.setdefault(os.readlink(f"/proc/{pid}/ns/pid"), []).append(pid)
+            for each in boxes.values():  # by process ids of their own, of which the first is the supervisor's
+                each.sort(key=int)
+                self.processes = max(self.processes, len(each) - 1)
+                for pid in each[1:]:
+                    with contextlib.suppress(OSError):
+                        self.files = max(self.files, len(os.listdir(f"/proc/{pid}/fd")))
 
 
-def _state(pid: str) -> str:
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
-    except OSError:
-        return ""
+def _lives(status: str) -> bool:
+    return not any(line.startswith("State:") and line.split()[1] in "ZX" for line in status.splitlines())
 
 
 @contextlib.contextmanager

@@ -41,7 +41,7 @@ KINDS: dict[str, tuple[Limits, str, str]] = {
     ),
     "sockets of children": (
         SEVERAL,
-        "forbidden",
+        "forbidden|raised",  # whichever comes first: sockets of the box, or descriptors of a child
         "import os, socket, time\nfor _ in range(2 + {n} % 5):\n if os.fork() == 0:\n  kept = []\n"
         "  try:\n"
         "   for _ in range(60): kept += socket.socketpair()\n  except OSError: os._exit(1)\n"
