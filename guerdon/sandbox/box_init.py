@@ -284,7 +284,9 @@ class _Box:
         """Seconds of processor that each of the processes took so far; of several that the program may have, all together.
         Several are asked again after 5 ms."""
         now = time.monotonic()
-        if self.limits["processes"] > 1 and now - self.used_at < (0.05 if self.memory.near and not self.memory.stopped else 0.005):
+        if self.limits["processes"] > 1 and now - self.used_at < (
+            0.05 if self.memory.near and not self.memory.stopped else 0.005
+        ):
             return self.used
         self.used_at, self.used = now, (used := [])
         pids = [self.program, self.tester]
@@ -310,7 +312,9 @@ class _Box:
         if self.memory.over():
             took = f"took more than {self.limits['memory']:,} bytes of memory"
             alone = self.limits["processes"] == 1
-            self._stop("memory", f"{took}, with page tables and all it shared" if alone else f"its processes {took} together")
+            self._stop(
+                "memory", f"{took}, with page tables and all it shared" if alone else f"its processes {took} together"
+            )
         elif self.memory.stopped:  # whatever takes long is done now
             self._check_time()
             self.memory.go_on()

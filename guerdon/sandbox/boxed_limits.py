@@ -20,7 +20,9 @@ _STACK = 64 << 20
 _THREADS = 64
 _FILES = 128  # that a process has open: each may be a pipe or socket, whose memory is the kernel's
 _FILES_TOGETHER, _LEAST_FILES = 512, 32
-MOST_CORES = 4  # that several processes compute on: what they can fill between two measurements of their memory has a bound
+MOST_CORES = (
+    4  # that several processes compute on: what they can fill between two measurements of their memory has a bound
+)
 _SPARE = 16 << 20  # bytes with which a program that ran out of memory can still say so
 
 

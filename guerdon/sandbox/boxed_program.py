@@ -174,7 +174,9 @@ def _give_up(request: dict[str, Any], config: BoxConfig, work: str, parent: int)
     boxed = config.isolation == "full"
     if config.landlock:
         readable = ["/"] if boxed else [place for place in _readable(config) if os.path.exists(place)]
-        devices = [place for place in ("/dev/null", "/dev/full") if os.path.exists(place)]  # memory shared by /dev/zero: uncounted
+        devices = [
+            place for place in ("/dev/null", "/dev/full") if os.path.exists(place)
+        ]  # memory shared by /dev/zero: uncounted
         kernel_calls.restrict_files(config.landlock, readable, [] if kind == "tests" else [work], devices)
     if config.isolation == "limits":
         os.close(_TELL)

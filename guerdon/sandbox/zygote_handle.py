@@ -83,8 +83,8 @@ class ZygoteHandle:
                 self.group = ControlGroup()
             except OSError as error:
                 raise UserError(
-                    f"this machine can not give cgroup=True: {error}; leave it out to go by rlimits alone, or start under"
-                    " systemd-run --user --scope -p Delegate=yes"
+                    f"this machine can not give cgroup=True: {error}; leave it out to use rlimits alone, or start in a"
+                    " delegated group (docs/sandbox.md, Limits)"
                 ) from None
         clock = None if self.group is None else self.group.clock()
         self.control, theirs = socket.socketpair()

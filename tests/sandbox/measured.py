@@ -7,7 +7,6 @@ The pool itself knows nothing of the group, so that what holds here holds on a m
 from __future__ import annotations
 
 import contextlib
-import os
 import subprocess
 import threading
 from collections.abc import Iterator
@@ -58,13 +57,13 @@ class Measured:
             for pid in (self.group.folders["memory"] / "cgroup.procs").read_text().split():
                 with contextlib.suppress(OSError):
                     if _lives(Path(f"/proc/{pid}/status").read_text()):
-                        boxes.setdefault(os.readlink(f"/proc/{pid}/ns/pid"), []).append(pid)
+                        boxes.setdefault(str(Path(f"/proc/{pid}/ns/pid").readlink()), []).append(pid)
             for each in boxes.values():  # by process ids of their own, of which the first is the supervisor's
                 each.sort(key=int)
                 self.processes = max(self.processes, len(each) - 1)
                 for pid in each[1:]:
                     with contextlib.suppress(OSError):
-                        self.files = max(self.files, len(os.listdir(f"/proc/{pid}/fd")))
+                        self.files = max(self.files, len([*Path(f"/proc/{pid}/fd").iterdir()]))
 
 
 def _lives(status: str) -> bool:

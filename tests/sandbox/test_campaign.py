@@ -139,7 +139,7 @@ KINDS: dict[str, tuple[Limits, str, str]] = {
     "waiting": (
         Limits(wall=1.0),
         "wall",
-        "import os, threading, time\nfor _ in range({n}): threading.Thread(target=time.sleep, args=(60,), daemon=True).start()\n"
+        "import threading, time\nfor _ in range({n}): threading.Thread(target=time.sleep, args=(60,), daemon=True).start()\n"
         "time.sleep(60)",
     ),
     "processor": (
@@ -209,7 +209,11 @@ def test_hostile_programs_beside_honest_neighbours(monkeypatch):
         try:
             own = _own(hostile, measured)
             for name, limits, causes, source in programs():
-                for last in (False, False, True):  # a machine that is busy elsewhere is no hole: that would be there every time
+                for last in (
+                    False,
+                    False,
+                    True,
+                ):  # a machine that is busy elsewhere is no hole: that would be there every time
                     measured.begin()
                     ran = hostile.python_now(source, limits=limits)
                     found = _faults(limits, causes, ran, measured, own[limits.processes > 1])
