@@ -108,7 +108,8 @@ def test_a_machine_without_groups_refuses(monkeypatch, cgroups):
 
 def test_doctor_says_what_holds_the_limits(monkeypatch):
     held = probed_guarantees.held_by()
-    assert held.startswith("rlimits and the box's first process") and "control groups" in held
+    assert all(limit in held for limit in ("memory", "open files", "disk", "processor time", "processes", "output"))
+    assert held.startswith("rlimits (") and "control groups" in held
 
     def none() -> str:
         raise OSError("this machine has none")
