@@ -60,7 +60,8 @@ def held_by() -> str:
         " (memory of several, page tables, processor time, processes, output)"
     )
     try:
-        return f"{always}; with cgroup=True also {control_groups.control_groups()} (memory with the kernel's, processes, processor time)"
+        groups = control_groups.control_groups()
+        return f"{always}; with cgroup=True also {groups} (memory with the kernel's, processes, processor time)"
     except OSError as error:
         return f"{always}; no control groups: {error}"
 

@@ -147,8 +147,14 @@ def least(pool: SandboxPool, measured: Measured, source: str, held: Limits, most
     return min(runs, key=lambda run: run[0])
 
 
-@pytest.mark.parametrize("memory", [256, 64])
-@pytest.mark.parametrize("n", [2, 4, 8])
+@pytest.mark.parametrize(
+    ("n", "memory"),
+    [
+        (8, 256),
+        *(pytest.param(n, 256, marks=pytest.mark.slow) for n in (2, 4)),
+        pytest.param(8, 64, marks=pytest.mark.slow),
+    ],
+)
 def test_bursts_of_several_processes(monkeypatch, n, memory):
     """Each way at once, and what the box took with the kernel's memory."""
     with measured_pool(monkeypatch) as (pool, measured):
