@@ -24,6 +24,7 @@ from collections.abc import Callable
 from typing import Any
 
 from guerdon.sandbox import kernel_calls, seccomp_filter
+from guerdon.sandbox.box_memory import BoxMemory
 from guerdon.sandbox.box_processes import BoxConfig, BoxProcesses
 from guerdon.sandbox.boxed_program import BOXED, Ends, be_program
 from guerdon.sandbox.boxed_root import WORK
@@ -34,7 +35,6 @@ from guerdon.sandbox.syscall_numbers import CALLS
 MOST_REQUEST = 256 << 20
 MOST_SAID = 1 << 16  # bytes of what a program says of itself
 MOST_REFUSED = 1000  # refused calls that are answered; whoever goes on trying is ended
-_FASTEST = 8 << 30  # bytes a second that processes fill, about: how soon it is looked at them again
 _FORKS = {"fork", "vfork", "clone"}
 
 
@@ -49,8 +49,6 @@ def look_after(channel: int, config: BoxConfig) -> None:
     try:
         request = marshal.loads(read_frame(channel, MOST_REQUEST))
         work = _working_folder(request, config)
-        if request["limits"]["processes"] > 1 and sys.platform == "linux":
-            kernel_calls.prctl(kernel_calls.PR_SET_DUMPABLE, 1)  # or /proc is closed to it
         box = _Box(channel, request, config, work)
         box.run()
         if config.isolation != "full":
@@ -117,9 +115,11 @@ class _Box:
         self.began = time.monotonic()
         self.program = self.tester = 0
         self.full = False
-        self.memory = 0  # what several processes were last seen to take
-        self.processes = BoxProcesses(self.limits["processes"], self.limits["memory"], config)
-        self.counted = CountedCalls(config)
+        self.processes = BoxProcesses(self.limits["processes"], config)
+        self.memory = BoxMemory(self.limits["memory"], self.processes, config)
+        self.counted = CountedCalls(config, self.memory)
+        self.used: list[float] = []  # seconds of processor that its processes were last seen to have taken
+        self.used_at = 0.0
 
     def run(self) -> None:
         """Start it, watch it to its end, and leave nothing of it alive."""
@@ -127,12 +127,14 @@ class _Box:
         try:
             self._start()
             while not self.over and not self._ended():
-                for end, event in self.poll.poll(1000 * self._seconds_to_next_look()):
+                told = self._wait(self._seconds_to_next_look())
+                self._check_memory()  # before all else: it grows while this process is busy
+                for end, event in told:
                     if end in self.handlers:
                         self.handlers[end](event)
+                    self._check_memory()
                 self._reap()
                 self._check_time()
-                self._check_memory()
         finally:
             self._end_all()
         self.wall = time.monotonic() - self.began
@@ -162,6 +164,7 @@ class _Box:
         for end in (out, err, report):
             os.close(end)
         self.processes.begin(self.program, max(self.program, self.tester))
+        self.memory.begin()
 
     def _fork(self, request: dict[str, Any], ends: Ends) -> int:
         hear, tell = _socket.socketpair()  # its own class is dearer by a tenth of a box
@@ -248,7 +251,7 @@ class _Box:
             fcntl.ioctl(listener, seccomp_filter.ANSWER, bytearray(seccomp_filter.answer(ident, error)))
         except OSError:
             return  # it died in the middle of the call
-        if not error:
+        if not error or (name == "mmap" and error == errno.ENOMEM):  # as any mapping fails beyond its limit
             return
         self.refused += 1
         if name not in self.forbidden:
@@ -266,15 +269,26 @@ class _Box:
     def _seconds_to_next_look(self) -> float:
         left: float = self.limits["wall"] - (time.monotonic() - self.began)
         spare = min((self.limits["cpu"] - used for used in self._cpu_used()), default=left)
-        most = 0.25 if hasattr(os, "pidfd_open") else 0.005
-        if self.limits["processes"] > 1:
-            spare_memory = self.limits["memory"] - self.memory
-            most = min(0.02, max(0.002, spare_memory / _FASTEST))
-        return max(0.005, min(left, spare / 2 if spare > 0.05 else spare, most))
+        most = (0.02 if self.limits["processes"] > 1 else 0.25) if hasattr(os, "pidfd_open") else 0.005
+        soon = max(0.005, min(left, spare / 2 if spare > 0.05 else spare, most))
+        return max(0.0, min(soon, self.memory.due - time.monotonic()))
+
+    def _wait(self, seconds: float) -> list[tuple[int, int]]:
+        """What there is to handle, after so many seconds or before."""
+        if seconds < 0.002:  # a poll waits for whole milliseconds
+            time.sleep(seconds)
+            return self.poll.poll(0)
+        return self.poll.poll(int(1000 * seconds))
 
     def _cpu_used(self) -> list[float]:
-        """Seconds of processor that each of the processes took so far; of several that the program may have, all together."""
-        used = []
+        """Seconds of processor that each of the processes took so far; of several that the program may have, all together.
+        Several are asked again after 5 ms."""
+        now = time.monotonic()
+        if self.limits["processes"] > 1 and now - self.used_at < (
+            0.05 if self.memory.near and not self.memory.stopped else 0.005
+        ):
+            return self.used
+        self.used_at, self.used = now, (used := [])
         pids = [self.program, self.tester]
         if self.limits["processes"] > 1 and self.config.isolation == "full":
             used.append(self.processes.cpu())
@@ -293,11 +307,17 @@ class _Box:
                 self._stop("wall", f"took more than {self.limits['wall']:g} s")
 
     def _check_memory(self) -> None:
-        """Of several processes, each of which has its own limit, what they take together."""
-        if self.limits["processes"] > 1:
-            self.memory = self.processes.memory()
-        if self.memory > self.limits["memory"]:
-            self._stop("memory", f"its processes took more than {self.limits['memory']:,} bytes of memory together")
+        if time.monotonic() < self.memory.due or self._ended():
+            return
+        if self.memory.over():
+            took = f"took more than {self.limits['memory']:,} bytes of memory"
+            alone = self.limits["processes"] == 1
+            self._stop(
+                "memory", f"{took}, with page tables and all it shared" if alone else f"its processes {took} together"
+            )
+        elif self.memory.stopped:  # whatever takes long is done now
+            self._check_time()
+            self.memory.go_on()
 
     def _ended(self) -> bool:
         return (self.tester or self.program) in self.statuses

@@ -1,8 +1,8 @@
-"""The processes of a box that may have several: how many there are, and what memory they take together.
+"""The processes of a box that may have several: which there are, how many may start, and their processor time together.
 
 Linux has limits for one process and for all of a user, and none for a tree of them that needs no privilege. So every start
-is told to the box's first process, which counts, and looks at the sum from time to time.
-Leaves out: who is told (`box_init.py`), the limits of each process (`boxed_program.py`).
+is told to the box's first process, which counts.
+Leaves out: who is told (`box_init.py`), their memory (`box_memory.py`), the limits of each process (`boxed_limits.py`).
 """
 
 from __future__ import annotations
@@ -43,8 +43,8 @@ class BoxConfig:
 class BoxProcesses:
     """Those of one box. `newest` is the last process id that was given before the program ran."""
 
-    def __init__(self, most: int, memory: int, config: BoxConfig) -> None:
-        self.most, self.limit, self.config = most, memory, config
+    def __init__(self, most: int, config: BoxConfig) -> None:
+        self.most, self.config = most, config
         self.starts = 0  # processes and threads that the program was let start
         self.newest = 0  # the last process id that was given, to whatever
         self.living: set[int] = set()  # the program and the processes it started
@@ -71,7 +71,7 @@ class BoxProcesses:
             return 0  # here process ids are the machine's, and tell nothing
         now = time.monotonic()
         self.pending.pop(thread, None)  # what it started before has come to something
-        self._look()
+        self.look()
         self._read_clocks()
         self.pending = {other: since for other, since in self.pending.items() if now - since < _UNSEEN}
         if len(self.living) + len(self.pending) >= self.most:
@@ -79,14 +79,14 @@ class BoxProcesses:
         self.pending[thread] = now
         return 0
 
-    def _look(self) -> None:
-        """Which processes live. Ids count up; a thread of our own is given the next one, and so tells those given before."""
+    def look(self) -> None:
+        """Which processes live. Ids count up, so that the last one given tells those before."""
         if self.config.isolation != "full":
             return
-        newest = _next_id()
-        given = [*range(self.newest + 1, newest)]
+        newest = _last_id(self.config.proc)
+        given = [*range(self.newest + 1, newest + 1)]
         if newest < self.newest:  # they began again from the lowest
-            given = [*range(2, newest), *range(self.newest + 1, self.newest + MOST_STARTS)]
+            given = [*range(2, newest + 1), *range(self.newest + 1, self.newest + MOST_STARTS)]
         new = {pid for pid in given if pid not in self.living and _is_process(pid)}
         for thread in list(self.pending)[: len(new)]:
             del self.pending[thread]
@@ -96,8 +96,8 @@ class BoxProcesses:
 
     def _read_clocks(self) -> None:
         for pid in self.living:
-            with contextlib.suppress(OSError):
-                self.clocks[pid] = time.clock_gettime((~pid << 3) | 2)
+            if taken := processor_time(pid):
+                self.clocks[pid] = taken
 
     def cpu(self) -> float:
         """Seconds of processor that they took together, those that ended included: seen by their own clocks, or told by who
@@ -105,11 +105,11 @@ class BoxProcesses:
         there is no control group, which misses none."""
         if self.config.clock is not None:
             return self._counted() - self.before
-        self._look()
+        self.look()
         self._read_clocks()
         reaped = resource.getrusage(resource.RUSAGE_CHILDREN)
         told = reaped.ru_utime + reaped.ru_stime
-        told += sum(self.clocks.get(pid, 0.0) + _waited_for(self._told_of(pid, "stat")) for pid in self.living)
+        told += sum(self.clocks.get(pid, 0.0) + _waited_for(self.told_of(pid, "stat")) for pid in self.living)
         return max(sum(self.clocks.values()), told)
 
     def _counted(self) -> float:
@@ -120,30 +120,7 @@ class BoxProcesses:
         lines = os.pread(end, 4096, 0).decode().splitlines()
         return unit * int(next(line.removeprefix(word) for line in lines if line.startswith(word)))
 
-    def memory(self) -> int:
-        """Bytes that they take together, beyond what interpreters take themselves. What they share counts once."""
-        if self.config.proc < 0 or self.config.isolation != "full":
-            return 0
-        most = sum(self._most_memory_of(pid) for pid in self.living)
-        if most <= self.limit:
-            return most  # shared pages counted for each of them, and still not too much
-        return sum(self._share_of_memory(pid) for pid in self.living)
-
-    def _most_memory_of(self, pid: int) -> int:
-        """Bytes that a process has beyond an interpreter's own, and of its page tables; 0 where it has ended."""
-        said = _numbers(self._told_of(pid, "status"))
-        held = sum(said.get(name, 0) for name in ("RssAnon", "RssShmem", "VmPTE", "VmSwap")) << 10
-        return max(0, held - self.config.resident)
-
-    def _share_of_memory(self, pid: int) -> int:
-        """The same, where a page that several processes have is divided among them."""
-        said = _numbers(self._told_of(pid, "smaps_rollup"))
-        if "Pss_Anon" not in said:
-            return self._most_memory_of(pid)
-        tables = _numbers(self._told_of(pid, "status")).get("VmPTE", 0)
-        return (said["Pss_Anon"] + said["Pss_Shmem"] + said["SwapPss"] + tables) << 10
-
-    def _told_of(self, pid: int, file: str) -> str:
+    def told_of(self, pid: int, file: str) -> str:
         """What /proc tells of a process of the box, which it knows by another id; nothing where it has ended."""
         try:
             if pid not in self.outside:
@@ -153,18 +130,30 @@ class BoxProcesses:
             return ""
 
 
+def processor_time(pid: int) -> float:
+    """Seconds that a process has computed, all its threads together; 0 where it has ended."""
+    try:
+        return time.clock_gettime((~pid << 3) | 2)
+    except OSError:
+        return 0.0
+
+
 def _outside(pid: int, proc: int) -> str:
     """What /proc calls a process of the box."""
+    kernel_calls.prctl(kernel_calls.PR_SET_DUMPABLE, 1)  # or what /proc/self tells is closed to it
     handle = os.pidfd_open(pid)
     try:
         lines = _proc_text(f"self/fdinfo/{handle}", proc).splitlines()
         return next(line.split()[1] for line in lines if line.startswith("Pid:"))
     finally:
         os.close(handle)
+        kernel_calls.prctl(kernel_calls.PR_SET_DUMPABLE, 0)
 
 
-def _next_id() -> int:
-    """The process id after all that were given so far: that of a thread which is started to be asked for it."""
+def _last_id(proc: int) -> int:
+    """The last process id that was given in the box. A kernel that does not tell gives the next one to a thread of ours."""
+    with contextlib.suppress(OSError):
+        return int(_proc_text("sys/kernel/ns_last_pid", proc))
     told: list[int] = []
     done = _thread.allocate_lock()
     done.acquire()
@@ -185,12 +174,6 @@ def _is_process(pid: int) -> bool:
     except OSError:
         return False
     return True
-
-
-def _numbers(text: str) -> dict[str, int]:
-    """The sizes that a file of /proc tells, by their names, in KiB."""
-    lines = (line.split() for line in text.splitlines() if line.endswith(" kB"))
-    return {words[0].rstrip(":"): int(words[1]) for words in lines}
 
 
 def _waited_for(stat: str) -> float:

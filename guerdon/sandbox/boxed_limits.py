@@ -5,17 +5,24 @@ Leaves out: what several processes take together (`box_processes.py`), and what 
 
 from __future__ import annotations
 
+import contextlib
 import math
+import os
+import random
 import resource
 import sys
 from typing import Any
 
+from guerdon.sandbox import kernel_calls
 from guerdon.sandbox.box_processes import BoxConfig
 
 _STACK = 64 << 20
 _THREADS = 64
 _FILES = 128  # that a process has open: each may be a pipe or socket, whose memory is the kernel's
 _FILES_TOGETHER, _LEAST_FILES = 512, 32
+MOST_CORES = (
+    4  # that several processes compute on: what they can fill between two measurements of their memory has a bound
+)
 _SPARE = 16 << 20  # bytes with which a program that ran out of memory can still say so
 
 
@@ -35,6 +42,15 @@ def set_limits(limits: dict[str, Any], config: BoxConfig) -> None:
     if sys.platform != "darwin":
         room = limits["memory"] + config.addresses
         _limit(resource.RLIMIT_AS, room, room + _SPARE)
+
+
+def slow_several() -> None:
+    """Several processes fill memory no faster than they are measured: in small pages, and on a few cores."""
+    with contextlib.suppress(OSError):  # a kernel without large pages
+        kernel_calls.prctl(kernel_calls.PR_SET_THP_DISABLE, 1)
+    cores = os.sched_getaffinity(0)
+    if len(cores) > MOST_CORES:
+        os.sched_setaffinity(0, random.SystemRandom().sample(sorted(cores), MOST_CORES))
 
 
 def _limit(kind: int, soft: int, hard: int | None = None) -> None:

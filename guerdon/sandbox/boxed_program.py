@@ -29,7 +29,7 @@ from typing import Any, NoReturn
 
 from guerdon.sandbox import kernel_calls, seccomp_filter
 from guerdon.sandbox.box_processes import BoxConfig
-from guerdon.sandbox.boxed_limits import set_limits
+from guerdon.sandbox.boxed_limits import set_limits, slow_several
 from guerdon.sandbox.boxed_root import DEVICES, SETTINGS, SYSTEM, WORK, python_places
 from guerdon.sandbox.boxed_sql import RefusedQuery, answer_queries, answer_query
 from guerdon.sandbox.plain_data import NotPlain, plain_form, plain_value, to_json, write_all
@@ -133,7 +133,12 @@ def _take_environment(request: dict[str, Any], work: str, config: BoxConfig) -> 
     if request["limits"]["processes"] > 1:
         for hooks in config.fork_hooks:
             os.register_at_fork(**hooks)
-    os.setpgid(0, 0)  # a session of its own would be a scheduling group of its own, which takes milliseconds to make
+    # A session is a scheduling group, which takes milliseconds to make: for several processes, so that whoever measures them
+    # does not share their turns.
+    if request["limits"]["processes"] > 1:
+        os.setsid()
+    else:
+        os.setpgid(0, 0)
     os.umask(0o077)
     if request["kind"] == "tests":
         os.chdir("/")  # what the program wrote is none of their business
@@ -164,10 +169,14 @@ def _give_up(request: dict[str, Any], config: BoxConfig, work: str, parent: int)
         kernel_calls.PR_SET_DUMPABLE, 1
     )  # or nobody could take the listener, nor tell what memory is shared
     kernel_calls.prctl(kernel_calls.PR_SET_NO_NEW_PRIVS, 1)
+    if many:
+        slow_several()
     boxed = config.isolation == "full"
     if config.landlock:
         readable = ["/"] if boxed else [place for place in _readable(config) if os.path.exists(place)]
-        devices = [place for place in ("/dev/null", "/dev/zero", "/dev/full") if os.path.exists(place)]
+        devices = [
+            place for place in ("/dev/null", "/dev/full") if os.path.exists(place)
+        ]  # memory shared by /dev/zero: uncounted
         kernel_calls.restrict_files(config.landlock, readable, [] if kind == "tests" else [work], devices)
     if config.isolation == "limits":
         os.close(_TELL)

@@ -44,13 +44,13 @@ DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
 _PEOPLE = f"box:x:{INSIDE}:{INSIDE}::{WORK}:/bin/sh\n"
 
 
-def enter(see: Sequence[str]) -> None:
+def enter(see: Sequence[str], devices: Sequence[str] = DEVICES) -> None:
     """Namespaces, and the root. Afterwards the next process that is forked is the first of its own process ids."""
     if os.geteuid() == 0:
         # Root of a user namespace has perhaps no other user to become: it is nobody's root then, and stays who it is.
         mapper, told, tell = _mapper(os.getpid())  # while there is still a /proc for it
         unshare(CLONE_NEWNS | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS)
-        _build(see)
+        _build(see, devices)
         unshare(CLONE_NEWUSER | CLONE_NEWPID)
         os.write(tell, b"x")
         if os.read(told, 1) != b"x":
@@ -70,7 +70,7 @@ def enter(see: Sequence[str]) -> None:
         ):
             with open(f"/proc/self/{name}", "w") as file:
                 file.write(line)
-        _build(see)
+        _build(see, devices)
     os.setresgid(INSIDE, INSIDE, INSIDE)
     os.setresuid(INSIDE, INSIDE, INSIDE)
 
@@ -105,7 +105,7 @@ def _unprivileged(name: str) -> int:
     return max(first + count - 1 for first, count in ranges)
 
 
-def _build(see: Sequence[str]) -> None:
+def _build(see: Sequence[str], devices: Sequence[str]) -> None:
     """The root: an empty file system in memory, with read-only views of what is needed to run. And the machine's name."""
     syscall("sethostname", b"box", 3)
     places = [place for place in dict.fromkeys([*SYSTEM, *SETTINGS, *python_places(), *see]) if os.path.lexists(place)]
@@ -129,7 +129,7 @@ def _build(see: Sequence[str]) -> None:
                 if place.startswith(f"{hidden}/"):
                     _show(place)
             make_read_only(f"/new{hidden}", recursive=False)
-    for device in DEVICES:
+    for device in devices:
         _show(device, device=True)
     for folder in (WORK, "/etc"):
         os.makedirs(f"/new{folder}", 0o755, exist_ok=True)

@@ -2,8 +2,8 @@
 
 Rlimits count for one process each and leave out what the kernel keeps for it: buffers of sockets and pipes, page tables, file
 locks. A control group counts all of it, and the processor time of processes that ended before anybody looked. It takes a
-machine that lets this process make one below its own: a delegated group (`systemd-run --user --scope -p Delegate=yes`), or
-root. Both versions of control groups will do.
+machine that lets this process make one: version 1 below its own, version 2 beside its own, for a group of version 2 that has
+processes gives no controllers to those below it.
 Leaves out: who asks for one (`sandbox_pool.py`), what a program without one is held by (`box_processes.py`).
 """
 
@@ -137,8 +137,17 @@ def _own_groups() -> tuple[int, dict[str, Path]]:
     if all(each in groups for each in _WANTED):
         return 1, {each: groups[each] for each in _WANTED}
     if "" in groups:
-        return 2, dict.fromkeys(_WANTED, groups[""])
+        return 2, dict.fromkeys(_WANTED, _parent(groups[""]))
     raise OSError("this machine has no control groups for memory and process ids")
+
+
+def _parent(own: Path) -> Path:
+    """Of version 2: the group that gives memory and process ids to those below it, this process's or the one above."""
+    for folder in (own, own.parent):
+        with contextlib.suppress(OSError):
+            if {"memory", "pids"} <= set((folder / "cgroup.subtree_control").read_text().split()):
+                return folder
+    return own
 
 
 def _below(place: str, root: str, path: str) -> Path:

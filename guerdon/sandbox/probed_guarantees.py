@@ -54,12 +54,14 @@ def guarantees(isolation: Isolation = "full") -> tuple[Guarantee, ...]:
 
 
 def held_by() -> str:
-    """What holds programs to their limits on this machine, in words."""
-    always = "rlimits and the box's first process"
+    """Which limits of programs are enforced by what on this machine, in words."""
+    always = (
+        "rlimits (memory of one process, open files), a file system of fixed size (disk) and the box's first process"
+        " (memory of several, page tables, processor time, processes, output)"
+    )
     try:
-        return (
-            f"{always}; with cgroup=True also {control_groups.control_groups()} (memory with the kernel's, processes)"
-        )
+        groups = control_groups.control_groups()
+        return f"{always}; with cgroup=True also {groups} (memory with the kernel's, processes, processor time)"
     except OSError as error:
         return f"{always}; no control groups: {error}"
 

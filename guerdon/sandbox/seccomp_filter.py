@@ -64,9 +64,14 @@ _PRCTLS = (1, 2, 3, 15, 16, 21, 23, 39, 0x53564D41)  # names, death signals of o
 _FCNTLS_REFUSED = (8, 10, 15, 1024, 1026, 1031)  # who is signalled, leases, watches, larger pipes
 _FCNTLS_COUNTED = (6, 7, 37, 38)  # locks of a part of a file: nothing limits how many there are
 _MADVICE_REFUSED = (12, 21)  # have the kernel merge equal pages of all processes, write pages out to the disk
+_MADVICE_POPULATE = (22, 23)  # fill a mapping in one call
+_SIGNALS = {"kill": 1, "tkill": 1, "tgkill": 2}  # which argument is the signal
 _ADD = 1  # EPOLL_CTL_ADD
 _UNSHARE = 2  # CLOSE_RANGE_UNSHARE: a second table of 128 files
 _HUGE = 0x40000  # MAP_HUGETLB: pages of a pool that all processes of the machine share
+_POPULATE = 0x8000  # MAP_POPULATE: fills a mapping in one call, during which SIGSTOP waits
+SHARED_ALONE = 0x21  # MAP_SHARED and MAP_ANONYMOUS: its pages stay while one of them is mapped
+_SIGCONT = 18
 _FILES = 0x400  # CLONE_FILES
 _DUMPABLE = 4  # PR_SET_DUMPABLE
 _OWN = 0x7FFFFFF1  # stands for a program's own process id, until that is known
@@ -130,22 +135,29 @@ def filter_for(*, processes: bool, executes: bool, sessions: bool, signals: bool
         "prctl": [*([] if processes else _may_become_closed()), *_one_of(0, _PRCTLS, refused)],
         "fcntl": _none_of(1, (*_FCNTLS_REFUSED, *_FCNTLS_COUNTED), refused),
         "prlimit64": _one_of(0, (0, _OWN), refused),
-        "sched_setaffinity": _one_of(0, (0, _OWN), refused),
+        "sched_setaffinity": [_step(_RETURN, refused)] if processes else _one_of(0, (0, _OWN), refused),
         "personality": _one_of(0, (0xFFFFFFFF,), refused),
         "epoll_ctl": _none_of(1, (_ADD,), refused),
-        "madvise": _none_of(2, _MADVICE_REFUSED, refused),
+        "madvise": _none_of(2, (*_MADVICE_REFUSED, *(_MADVICE_POPULATE if processes else ())), refused),
         "close_range": [*_unless(2, _UNSHARE, refused), _step(_RETURN, ALLOW)],
-        "mmap": [*_unless(3, _HUGE, refused), _step(_RETURN, ALLOW)],
+        "mmap": [
+            *_unless(3, _HUGE | (_POPULATE if processes else 0), refused),
+            *(_step(_ANY_OF, flag, 0, 1 + last) for flag, last in ((0x20, 1), (0x01, 0))),
+            _step(_RETURN, NOTIFY),
+            _step(_RETURN, ALLOW),
+        ],
     }
     judged |= {name: [_step(_RETURN, ERRNO)] for name in _PRETENDED}
+    if processes:  # whoever is stopped to be measured is not woken by a timer's SIGCONT; who can do without is told to
+        judged["timer_create"] = [_step(_RETURN, ERRNO | errno.ENOSYS)]
     if processes:  # every start of a process or thread is told, and whoever is told counts
         error = ERRNO | errno.EPERM
         judged["clone"] = [*_unless(0, _NAMESPACES, error), *_unless_own_files(error), _step(_RETURN, NOTIFY)]
     else:
         own_files = [*_unless_own_files(refused), *_unless(0, _THREAD, ALLOW)]
         judged["clone"] = [*_unless(0, _NAMESPACES, refused), *own_files, _step(_RETURN, refused)]
-    if signals:
-        free += ["kill", "tkill", "tgkill"]
+    if signals:  # but whoever is stopped to be measured stays so
+        judged |= {name: _none_of(at, (_SIGCONT,), ERRNO | errno.EPERM) for name, at in _SIGNALS.items()}
     else:
         judged["kill"] = judged["tgkill"] = _one_of(0, (_OWN,), refused)
     if sessions:

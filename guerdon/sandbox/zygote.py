@@ -85,10 +85,11 @@ def _prepared(config: dict[str, Any], hooks: list[dict[str, Any]]) -> BoxConfig:
     isolation, see = config["isolation"], [str(place) for place in config["see"]]
     if isolation != "limits":
         _try_filter()
-    if isolation == "full":
-        boxed_root.enter(see)
-        kernel_calls.prctl(kernel_calls.PR_SET_PDEATHSIG, signal.SIGKILL)  # which a change of user has undone
     abi = kernel_calls.landlock_abi() if linux and isolation != "limits" else 0
+    if isolation == "full":
+        # What is shared by way of /dev/zero is not counted: without Landlock nothing keeps programs from writing to it.
+        boxed_root.enter(see, [device for device in boxed_root.DEVICES if abi or device != "/dev/zero"])
+        kernel_calls.prctl(kernel_calls.PR_SET_PDEATHSIG, signal.SIGKILL)  # which a change of user has undone
     if isolation == "landlock" and not abi:
         raise OSError("this kernel has no Landlock")
     if isolation != "limits":

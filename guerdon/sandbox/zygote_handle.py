@@ -35,7 +35,7 @@ GRACE = 10.0  # seconds beyond its wall time after which a box is given up
 RAN_OUT = "ran out of memory, the kernel's included"
 _HEAD = 1 << 20
 _MODULES = """
-fork_hooks zygote boxed_limits boxed_root box_init box_processes boxed_program boxed_sql changed_arguments
+fork_hooks zygote boxed_limits boxed_root box_init box_memory box_processes boxed_program boxed_sql changed_arguments
 counted_calls kernel_calls plain_data seccomp_filter syscall_numbers unit_tests
 """  # all that runs inside
 # What a zygote begins with. The code of its modules comes through the socket, under names that say nothing of this machine.
@@ -83,8 +83,8 @@ class ZygoteHandle:
                 self.group = ControlGroup()
             except OSError as error:
                 raise UserError(
-                    f"this machine can not give cgroup=True: {error}; leave it out to go by rlimits alone, or start under"
-                    " systemd-run --user --scope -p Delegate=yes"
+                    f"this machine can not give cgroup=True: {error}; leave it out to use rlimits alone, or start in a"
+                    " delegated group (docs/sandbox.md, Limits)"
                 ) from None
         clock = None if self.group is None else self.group.clock()
         self.control, theirs = socket.socketpair()

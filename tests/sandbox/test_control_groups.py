@@ -108,10 +108,30 @@ def test_a_machine_without_groups_refuses(monkeypatch, cgroups):
 
 def test_doctor_says_what_holds_the_limits(monkeypatch):
     held = probed_guarantees.held_by()
-    assert held.startswith("rlimits and the box's first process") and "control groups" in held
+    assert all(limit in held for limit in ("memory", "open files", "disk", "processor time", "processes", "output"))
+    assert held.startswith("rlimits (") and "control groups" in held
 
     def none() -> str:
         raise OSError("this machine has none")
 
     monkeypatch.setattr(control_groups, "control_groups", none)
     assert probed_guarantees.held_by().endswith("no control groups: this machine has none")
+
+
+@pytest.mark.parametrize(
+    ("own", "above", "chosen"), [("memory pids", "", "scope/main"), ("", "cpu memory pids", "scope")]
+)
+def test_version_2_makes_groups_where_controllers_are_given(tmp_path, monkeypatch, own, above, chosen):
+    """A group with processes gives none, unless it is the root: then the new one lies beside it."""
+    main = tmp_path / "scope" / "main"
+    main.mkdir(parents=True)
+    (main / "cgroup.subtree_control").write_text(own)
+    (main.parent / "cgroup.subtree_control").write_text(above)
+    told = {
+        "/proc/self/cgroup": "0::/scope/main\n",
+        "/proc/self/mountinfo": f"30 24 0:26 / {tmp_path} rw,relatime - cgroup2 cgroup2 rw\n",
+    }
+    read = Path.read_text
+    monkeypatch.setattr(Path, "read_text", lambda path, *given: told.get(str(path)) or read(path, *given))
+    version, groups = control_groups._own_groups()
+    assert (version, {str(folder.relative_to(tmp_path)) for folder in groups.values()}) == (2, {chosen})

@@ -18,7 +18,7 @@ from guerdon.sandbox import SandboxPool
 with SandboxPool(workers=1{isolation}) as pool:
     for _ in range(2):
         try:
-            ran = pool.python_now("print(sum(range(10)))")
+            ran = pool.python_now({program!r})
             print(ran.cause, ran.error)
         except UserError as refused:
             print("refused:", refused)
@@ -34,9 +34,9 @@ kernel_calls.syscall("seccomp", 1, 0, struct.pack("@HP", len(steps), ctypes.addr
 """
 
 
-def said(before: str = "", shell: str = "", isolation: str = "") -> list[str]:
-    """What comes of an honest program, twice, in a process that begins so."""
-    source = HONEST.format(before=before, isolation=isolation and f", isolation={isolation!r}")
+def said(before: str = "", shell: str = "", isolation: str = "", program: str = "print(sum(range(10)))") -> list[str]:
+    """What comes of a program, twice, in a process that begins so."""
+    source = HONEST.format(before=before, isolation=isolation and f", isolation={isolation!r}", program=program)
     words = ["/bin/sh", "-c", f'{shell}\nexec "$0" -c "$1"', sys.executable, source]
     done = subprocess.run(words, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr
@@ -72,3 +72,13 @@ def test_a_kernel_without_a_call_is_refused_and_not_every_box_broken(missing, is
 
 def test_limits_alone_do_without_descriptors_of_processes():
     assert said(before=WITHOUT.format(number=TABLES[MACHINE]["pidfd_open"]), isolation="limits") == ["done "] * 2
+
+
+@pytest.mark.parametrize("landlock", [True, False])
+def test_no_memory_is_shared_by_way_of_the_device_of_zeros(landlock):
+    """With Landlock it can be read; without, nothing would keep a program from writing to it, and it is not there."""
+    before = "" if landlock else WITHOUT.format(number=TABLES[MACHINE]["landlock_create_ruleset"])
+    refused = said(before=before, program="import os; os.open('/dev/zero', os.O_RDWR)")
+    assert all(line.startswith("raised ") and "'/dev/zero'" in line for line in refused), refused
+    if landlock and "FileNotFoundError" not in refused[0]:
+        assert said(program="assert open('/dev/zero', 'rb').read(3) == bytes(3)") == ["done "] * 2
