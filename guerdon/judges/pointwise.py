@@ -67,6 +67,7 @@ class judge(Judging):
         sure: use the probabilities of the allowed words in place of the sampled one.
         prompt: template in place of the built-in one.
         name: name in metrics.
+        read: reads the verdict from a reply to your own prompt, or gives None where there is none.
 
     >>> import guerdon as gd
     >>> checked = gd.judge(gd.local("sprig", cache=False), scale="yes")

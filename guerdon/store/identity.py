@@ -288,7 +288,7 @@ def _compared(code: Code, sources: Sources) -> Changes:
 
 
 def _place(module: str, sources: Sources) -> str:
-    """Where a module is that a run recorded: a move that the table of old names tells of changes no code."""
+    """Where a module is that a run recorded: a move that the table of old names lists changes no code."""
     return module if sources.path(module) is not None else current_module(module)
 
 

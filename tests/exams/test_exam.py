@@ -222,7 +222,7 @@ def test_numbers_of_an_evaluation_by_name():
     }  # fmt: skip
     assert value_of(result, "kinds/a:1", ()) == 1.0
     assert value_of(result, "pass@1", (2,)) == 0.0 and value_of(result, "easy/pass@1", (2,)) == 0.25
-    with pytest.raises(UserError, match="only pass@1 is told by level"):
+    with pytest.raises(UserError, match="only pass@1 is recorded by level"):
         value_of(result, "easy/length", (2,))
 
 

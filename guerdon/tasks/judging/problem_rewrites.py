@@ -40,6 +40,10 @@ EDITS = 2000  # edits that are tried before that
 class Paraphrase:
     """A problem in other words, or the reason why there is none.
 
+    Args:
+        task: the problem with the new prompt, or None.
+        reason: why there is none.
+
     >>> import guerdon as gd
     >>> gd.tasks.Paraphrase(None, "no other wording").task is None
     True
