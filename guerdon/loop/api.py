@@ -14,7 +14,7 @@ from typing import Any
 
 from guerdon.core.arguments import check_arguments
 from guerdon.core.budget import NO_END, Budget
-from guerdon.core.errors import InputNote, UserError
+from guerdon.core.errors import InputNote, UserError, spelled
 from guerdon.core.exam_result import ExamResult
 from guerdon.core.model import Model
 from guerdon.core.recipe import Recipe, Study
@@ -38,6 +38,7 @@ from guerdon.loop.build import (
     run_name,
     tell,
 )
+from guerdon.loop.catalog import listings
 from guerdon.loop.default_model import about_default, default_model
 from guerdon.loop.evaluate import examined
 from guerdon.loop.going_on import base_gone, other_code, other_machine, refuse_conflicts, refuse_other_base
@@ -169,6 +170,8 @@ def prepare(wanted: TrainRequest, origin: Origin | None = None) -> Ready:
     if wanted.run.recipe is None:
         raise UserError("train what? give a recipe: guerdon list recipes")
     request = wanted.run
+    if isinstance(request.recipe, str):
+        request = replace(request, recipe=spelled(request.recipe, listings()))
     if request.model is None and (default := default_model(request.recipe, request.task, request.data)) is not None:
         warnings.warn(about_default(default), InputNote, stacklevel=3)
         request = replace(request, model=default)

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from guerdon.core.errors import UserError, unknown
+from guerdon.core.errors import UserError, spelled, unknown
 from guerdon.core.user_file import load_file
 
 FOLDER = Path(__file__).resolve().parent.parent / "recipes"
@@ -98,6 +98,7 @@ def find_recipe(name: str) -> Any:
             raise UserError(f"{name} defines several recipes: choose one, {name}:{next(iter(entries))}")
         return entries[wanted] if wanted else next(iter(entries.values()))
     known = listings()
+    name = spelled(name, known)
     if name not in known:
         raise unknown("recipe", name, known)
     module = importlib.import_module(known[name].module)

@@ -8,7 +8,7 @@ import re
 from typing import Any
 
 from guerdon.core.arguments import check_arguments
-from guerdon.core.errors import UserError, unknown
+from guerdon.core.errors import UserError, spelled, unknown
 from guerdon.core.task import TaskSource
 
 NAMES = {  # family: the module that defines it
@@ -148,6 +148,7 @@ def _one(name: str, settings: dict[str, Any]) -> TaskSource:
             raise unknown("role or tool", role, [*EVERY_ROLE, *TOOLS])
         return in_role(role, _one(rest, settings))
     family, _, level = name.partition(":")
+    family = spelled(family, NAMES)
     if family not in NAMES:
         raise unknown("task", family, NAMES)
     if level and family in BY_NAME:
