@@ -117,7 +117,7 @@ StopOnAlarm = Annotated[
 ]
 Log = Annotated[
     list[str] | None,
-    typer.Option("--log", metavar="NAME", help="Also log to tensorboard or wandb; repeatable."),
+    typer.Option("--log", metavar="NAME", help="Also log to tensorboard, trackio or wandb; repeatable."),
 ]
 
 

@@ -1,4 +1,4 @@
-"""Loggers: listeners that send a run's events to TensorBoard or Weights & Biases, live or afterwards.
+"""Loggers: listeners that send a run's events to TensorBoard, Weights & Biases or Trackio, live or afterwards.
 
 The run folder stays the truth, and `export` rebuilds a dashboard from it.
 """
@@ -99,4 +99,27 @@ def wandb(folder: RunFolder) -> Listener:
     return listen
 
 
-LOGGERS: dict[str, Callable[[RunFolder], Listener]] = {"tensorboard": tensorboard, "wandb": wandb}
+def trackio(folder: RunFolder) -> Listener:
+    """A run in the project `guerdon` of Trackio's own folder, TRACKIO_DIR; `trackio show` opens its dashboard."""
+    run: Any = None
+
+    def listen(event: Event) -> None:
+        nonlocal run
+        if run is None:
+            import trackio
+
+            config = folder.read_config()
+            name = f"{folder.path.name}-{config['hash']}-{config['seed']}"
+            quiet = {"embed": False, "auto_log_gpu": False, "auto_log_cpu": False}
+            run = trackio.init(project="guerdon", name=name, resume="allow", config=config, **quiet)
+        numbers = _scalars(event)
+        if numbers:
+            run.log(numbers, step=event.step + 1)
+        if isinstance(event, Stopped | Ended):
+            run.finish()
+            run = None
+
+    return listen
+
+
+LOGGERS: dict[str, Callable[[RunFolder], Listener]] = {"tensorboard": tensorboard, "trackio": trackio, "wandb": wandb}
