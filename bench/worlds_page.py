@@ -11,7 +11,7 @@ from statistics import fmean
 from typing import Any
 
 from guerdon.core.statistics import t_interval
-from guerdon.store.evidence_figure import FAINT, GOOD, INK, path, px, svg, text
+from guerdon.evidence.figure import FAINT, GOOD, INK, path, px, svg, text
 from guerdon.store.svg import Svg, el, scale
 
 BEST = "pass@16"

@@ -17,10 +17,10 @@ from typing import Any, NamedTuple
 
 from guerdon.core.seeds import derive
 from guerdon.core.task import Ask
+from guerdon.envs.gold_turns import gold_turns
 from guerdon.envs.people.retries import with_feedback
 from guerdon.envs.tools.calculator_gold import BY_CALCULATOR
 from guerdon.envs.tools.program_gold import BY_PROGRAM
-from guerdon.loop.gold_turns import gold_turns
 from guerdon.tasks.field import reflections
 from guerdon.tasks.judging.judge_roles import JUDGE_ROLES
 from guerdon.tasks.roles import ROLES

@@ -20,8 +20,8 @@ from guerdon import sandbox
 from guerdon.cli import doctor
 from guerdon.cli.output import Output
 from guerdon.cli.progress import Watch, clock, short
-from guerdon.store.event_types import Ended, Evaluated, ScoresMissing, Started, StepDone, Warned
-from guerdon.store.run import Run
+from guerdon.runs.event_types import Ended, Evaluated, ScoresMissing, Started, StepDone, Warned
+from guerdon.runs.run import Run
 
 
 @pytest.fixture

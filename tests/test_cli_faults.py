@@ -15,10 +15,10 @@ from command_line import REWARDS, SMALL, TRAIN, Cli, command_line, process_of, r
 from small import small_lm
 
 from guerdon.core.column import Reason
-from guerdon.store.checkpoint import load_checkpoint
-from guerdon.store.event_types import ScoresMissing
-from guerdon.store.rollout_files import read_batch
-from guerdon.store.run import Run
+from guerdon.runs.checkpoint import load_checkpoint
+from guerdon.runs.event_types import ScoresMissing
+from guerdon.runs.rollout_files import read_batch
+from guerdon.runs.run import Run
 
 
 @pytest.fixture

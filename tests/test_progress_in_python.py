@@ -11,9 +11,9 @@ import pytest
 
 import guerdon as gd
 from guerdon.cli.live_line import Line, LiveLine
-from guerdon.loop import onlooker
-from guerdon.loop.onlooker import looked_at, watched
-from guerdon.store.event_types import Ended, Evaluated, ScoresMissing, Started, StepDone, Stopped, Warned
+from guerdon.runs.event_types import Ended, Evaluated, ScoresMissing, Started, StepDone, Stopped, Warned
+from guerdon.training import onlooker
+from guerdon.training.onlooker import looked_at, watched
 
 SMALL = {"task": "successor", "model": "tabular", "prompts": 2, "tries": 2, "options": gd.Options(eval_tasks=0)}
 

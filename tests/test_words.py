@@ -74,7 +74,7 @@ IN_CODE = {  # out of docstrings and comments too
     r"\bkept apart\b|\bdrawn (again )?apart\b": "separate",
 }
 CODE = re.compile(r"^```(python|json|csv).*?^```|`[^`\n]+`", re.DOTALL | re.MULTILINE)
-OTHERS = ("sandbox/", "recipes/", "store/evidence")  # to be reworded
+OTHERS = ("sandbox/", "recipes/", "evidence/proof_files")  # to be reworded
 PROMPTS = ("envs/", "tasks/", "judges/wording.py", "recipes/")  # texts that models read, which are part of a task
 
 

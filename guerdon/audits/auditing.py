@@ -39,13 +39,13 @@ from guerdon.bridges.remote_reward import remote
 from guerdon.core.arguments import check_arguments
 from guerdon.core.errors import UserError
 from guerdon.core.task import Sampling, TaskSource, truth_of
-from guerdon.loop.build import find_task, tell
 from guerdon.rewards.asking.by_name import find_reward
 from guerdon.rewards.asking.function import reward as reward_of
 from guerdon.rewards.asking.samples import fields_of_text
 from guerdon.rewards.asking.token_ids import ids_by
 from guerdon.rewards.formula.reward import Reward, as_reward
 from guerdon.tasks.files import name_of
+from guerdon.training.build import find_task, tell
 
 CALLS = 2000  # of an adversary, where only its training is asked for
 VERIFIED = "verified"  # the task's own check, as the recipes that need no other reward have it

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from guerdon.core.answer_text import NOTHING, whole_json
 from guerdon.core.column import Reason
 from guerdon.core.errors import UserError
 from guerdon.core.part import knob, part
@@ -23,6 +22,7 @@ from guerdon.rewards.asking.function import Leaf
 from guerdon.rewards.asking.outcomes import outcome_of
 from guerdon.rewards.asking.samples import Samples
 from guerdon.rewards.formula.scores import Outcome
+from guerdon.text.answers import NOTHING, whole_json
 
 if TYPE_CHECKING:
     from guerdon.network.client import Client

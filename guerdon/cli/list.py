@@ -157,9 +157,9 @@ def _tell_group(output: Output, lead: str, names: Sequence[str], width: int, lin
 
 def _names(runs: Path) -> dict[str, dict[str, list[str]]]:
     """Of every kind the names by family. The parts that a single recipe has are one family."""
-    from guerdon.loop.catalog import listings
     from guerdon.models import shipped_models
     from guerdon.tasks import task_loading
+    from guerdon.training.catalog import listings
 
     recipes: dict[str, list[str]] = {}
     for each in sorted(listings().values(), key=lambda r: (r.family != "house", r.family, r.name)):
@@ -183,16 +183,16 @@ def _names(runs: Path) -> dict[str, dict[str, list[str]]]:
 
 
 def _recipes(_: Path) -> list[dict[str, Any]]:
-    from guerdon.loop.catalog import listings
-    from guerdon.store import evidence
-    from guerdon.store.evidence_words import badge, others_of
+    from guerdon.evidence import proof_files
+    from guerdon.evidence.words import badge, others_of
+    from guerdon.training.catalog import listings
 
-    every = evidence.verdicts(evidence.SHIPPED)
+    every = proof_files.verdicts(proof_files.SHIPPED)
     words = {
         name: [badge(claim, others_of(proof, every.values())) for claim in proof["claims"]]
         for name, proof in every.items()
     }
-    stale = {name: evidence.stale(proof) for name, proof in every.items()}
+    stale = {name: proof_files.stale(proof) for name, proof in every.items()}
     return [
         {
             "recipe": r.name,
@@ -280,7 +280,7 @@ def _has_config(path: Path) -> bool:
 
 
 def _run(path: Path) -> dict[str, Any]:
-    from guerdon.store.run import Run
+    from guerdon.runs.run import Run
 
     try:
         run = Run(path)
@@ -312,7 +312,7 @@ def _result(status: str, headline: str) -> str:
 
 def _settings(_: Path) -> list[dict[str, Any]]:
     """The suite, with the results of its pilots."""
-    from guerdon.loop.proof.setting_suite import SUITE, is_frozen, piloted
+    from guerdon.prove.setting_suite import SUITE, is_frozen, piloted
 
     pilots = piloted()
     return [

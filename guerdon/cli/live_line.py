@@ -1,7 +1,7 @@
 """Progress for who calls Guerdon from Python: one line of plain text that is written over, in a terminal as in a notebook.
 
 The words are the command line's (`progress.py`); the line needs nothing but a carriage return, which every notebook knows.
-`guerdon/loop/onlooker.py` asks for it by name.
+`guerdon/training/onlooker.py` asks for it by name.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from rich.progress import Progress
 from guerdon.cli.output import UNBOUNDED
 from guerdon.cli.progress import Watch
 from guerdon.cli.streams import Lasting, shown
-from guerdon.store.event_types import Ended, Event, Started, Stopped
+from guerdon.runs.event_types import Ended, Event, Started, Stopped
 
 PAUSE = 0.25  # seconds between two versions of the line: each is a message to the page of a notebook
 CELLS = 20  # of the bar

@@ -17,7 +17,7 @@ from rich.table import Column
 
 from guerdon.cli.output import exam_lines, percent
 from guerdon.cli.streams import live
-from guerdon.store.event_types import (
+from guerdon.runs.event_types import (
     Alarmed,
     Ended,
     Evaluated,
@@ -28,7 +28,7 @@ from guerdon.store.event_types import (
     TimeoutFired,
     Warned,
 )
-from guerdon.store.headline import exam_headline, headline_key, now_metric, plain
+from guerdon.runs.headline import exam_headline, headline_key, now_metric, plain
 
 LINES = 20  # at most so many lines of progress a run where there is no terminal
 PAUSE = 2.0  # and so many seconds between lines

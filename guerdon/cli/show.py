@@ -22,7 +22,7 @@ from guerdon.core.errors import UserError
 
 if TYPE_CHECKING:
     from guerdon.core.recipe import Claim, Recipe, RecipeEntry, Study
-    from guerdon.loop.build import RunRequest
+    from guerdon.training.build import RunRequest
 
 ALONE = ("bound", "slope")  # kinds of claims without a baseline
 STAND_IN = {"task": "successor", "model": "tabular"}  # to show a formula for when none was given
@@ -47,8 +47,8 @@ def show(
 
     A recipe is shown for the task, model and reward you give, else for those of its claim, else for small ones.
     """
-    from guerdon.loop.catalog import in_file, listings
-    from guerdon.store.folder import RunFolder
+    from guerdon.runs.folder import RunFolder
+    from guerdon.training.catalog import in_file, listings
 
     output = Output(as_json)
     if RunFolder(name).exists():
@@ -64,8 +64,8 @@ def show(
 
 def _show_recipe(output: Output, name: str, slots: dict[str, str | None], settings: dict[str, str]) -> None:
     from guerdon.core.part import describe
-    from guerdon.loop.build import RunRequest, build
-    from guerdon.loop.catalog import find_recipe
+    from guerdon.training.build import RunRequest, build
+    from guerdon.training.catalog import find_recipe
 
     entry: RecipeEntry = find_recipe(name)
     parameters = entry.parameters()
@@ -112,27 +112,27 @@ def _usual(entry: RecipeEntry) -> dict[str, str]:
 def evidence_of(name: str, *, with_runs: bool = False) -> dict[str, Any] | None:
     """What came of a recipe's claims: the evidence beside us, or that of the package; `with_runs` if they are there. What is
     of another edition does not count."""
-    from guerdon.store import evidence
-    from guerdon.store.packed_evidence import missing_records
+    from guerdon.evidence import proof_files
+    from guerdon.evidence.packed import missing_records
 
-    for folder in (Path("evidence"), evidence.SHIPPED):
-        if evidence.has(folder, name) and not evidence.is_of_another_edition(folder, name):
+    for folder in (Path("evidence"), proof_files.SHIPPED):
+        if proof_files.has(folder, name) and not proof_files.is_of_another_edition(folder, name):
             missing = missing_records(folder, name)
-            proof = evidence.read(folder, name) if with_runs and not missing else evidence.verdict(folder, name)
-            told = {"stale": evidence.stale(proof), "file": str(evidence.file_of(folder, name))}
+            proof = proof_files.read(folder, name) if with_runs and not missing else proof_files.verdict(folder, name)
+            told = {"stale": proof_files.stale(proof), "file": str(proof_files.file_of(folder, name))}
             return {**proof, **told, **({"without_runs": missing} if missing else {})}
     return None
 
 
 def _tell_evidence(output: Output, name: str) -> None:
     """What came of its claims with the shipped model and with other students, and of its screenings."""
-    from guerdon.store import evidence
+    from guerdon.evidence import proof_files
 
     proof = evidence_of(name)
     output.say()
     if proof is None:
         output.say(f"evidence: none yet (guerdon prove {name})")
-    names = [n for folder in (Path("evidence"), evidence.SHIPPED) for n in evidence.beside(folder, name)]
+    names = [n for folder in (Path("evidence"), proof_files.SHIPPED) for n in proof_files.beside(folder, name)]
     for each in (proof, *map(evidence_of, dict.fromkeys(names))):
         if each is not None:
             _tell_proof(output, name, each)
@@ -156,8 +156,8 @@ def _tell_proof(output: Output, name: str, proof: dict[str, Any]) -> None:
 def _tell_difference(output: Output, recipe: Recipe | Study | None, claim: Claim, request: RunRequest) -> None:
     """What the method has that its baseline has not, and the other way round."""
     from guerdon.core.recipe import Recipe
-    from guerdon.loop.proof.arms import make_arm
-    from guerdon.loop.proof.proving import OPTIONS
+    from guerdon.prove.arms import make_arm
+    from guerdon.prove.proving import OPTIONS
 
     if not isinstance(recipe, Recipe) or claim.kind in ALONE:
         return
@@ -199,7 +199,7 @@ def _plain(value: Any) -> Any:
 
 def _try_build(request: RunRequest, typed: Container[str] = ()) -> tuple[Recipe | Study | None, str]:
     """The recipe with our stand-ins, or why they do not fit it: that is not the user's error."""
-    from guerdon.loop.build import build
+    from guerdon.training.build import build
 
     try:
         return build(request, typed).recipe, ""
@@ -272,7 +272,7 @@ def _stage(stage: Any) -> str:
 
 def _show_run(output: Output, path: str) -> None:
     from guerdon.cli.train import results, summary
-    from guerdon.store.run import Run
+    from guerdon.runs.run import Run
 
     run = Run(path)
     if not run.folder.events.exists():

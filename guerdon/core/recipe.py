@@ -195,7 +195,7 @@ def _replace(root: Any, old: Any, new: Any) -> None:
 @part
 class Study:
     """`body(run, seed)` is plain Python over `run.train(recipe)`, `run.eval(...)`, `run.play(...)` and, for what another
-    library trains, `run.remember(key, make)` (`loop/study.py`).
+    library trains, `run.remember(key, make)` (`training/study.py`).
 
     Inner runs are memoised by their hash, so a killed study resumes by running again: what is done is read, not redone. The
     body finds its `budget` in `run.budget`; runs that it gives none share what is left of it.

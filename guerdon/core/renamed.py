@@ -59,13 +59,19 @@ MOVED = {  # a module: those that it was before, or that went into it
     "curricula.demonstrations": "curricula.rows_to_recite curricula.solutions_to_recite",
     "curricula.plain": "curricula.laps curricula.sequences",
     "envs.default_envs": "envs.at_home",
+    "evidence.brief": "store.evidence_brief",
+    "evidence.figure": "store.evidence_figure",
+    "evidence.index": "store.evidence_index",
+    "evidence.packed": "store.packed_evidence",
+    "evidence.page": "store.evidence_page",
+    "evidence.proof_files": "store.evidence",
+    "evidence.words": "store.evidence_words",
     "exams.rates": "exams.answer_costs",
     "exams.rewards_given": "exams.games",
     "exams.scorers": "exams.measures exams.recited_answers",
     "exams.tries": "exams.tried_problems",
     "judges.answerer": "judges.spending",
     "judges.judging": "judges.wording",
-    "loop.reruns": "loop.once_more",
     "losses.imitation": "losses.degrees losses.row_weights",
     "losses.pair": "losses.ranking",
     "losses.penalties": "losses.kl_in_reward",
@@ -109,9 +115,30 @@ MOVED = {  # a module: those that it was before, or that went into it
     "select.filters": "select.again select.shares select.step_filters",
     "select.pairs": "select.sibling_pairs",
     "tasks.judging.judge_roles": "tasks.judging.closer_roles",
+    "text.answers": "core.answer_text core.answer_votes",
+    "training.loop": "loop.training",
+    "training.reruns": "loop.once_more",
     "watch.rule_alarms": "watch.sightings",
 }
+ROOMS = {  # modules that went from a room to another under their own names
+    "core data": "call_formats",
+    "loop envs": "gold_turns",
+    "loop results": "exporting model_card run_traces",
+    "loop runs": "early_rollouts",
+    "loop training": "api build catalog default_model env_contract evaluate going_on homes host memory_needs onlooker readings"
+    " record rehearsal remembering replay_credit replay_page replaying reruns resume rollouts rows_in_words"
+    " save_beside search_compared study text_rewards train_request trained trust truth_column what_ran",
+    "loop.compare results.compare": "as_page as_text comparison differences prompts run_arms settings words",
+    "loop.proof prove": "arms claim_gates claim_results detached estimate failure_modes jobs judges known pilots proving"
+    " records register rehearsing remaking setting_suite simulation student trial tuning verdict",
+    "store evidence": "code_units identity record_files verdict_file",
+    "store runs": "belonging checkpoint checksums end_notes event_types events folder headline label_files labels listeners"
+    " loggers never_applied rollout_columns rollout_files rollout_table run run_config run_page summary whole_files",
+}
 MODULES = {f"guerdon.{old}": f"guerdon.{new}" for new, many in MOVED.items() for old in many.split()}
+for way, many in ROOMS.items():
+    before, now = (f"guerdon.{room}" for room in way.split())
+    MODULES.update({f"{before}.{name}": f"{now}.{name}" for name in many.split()})
 PACKAGES = {name.rpartition(".")[0] for name in MODULES}  # some of which are gone with their modules
 FILES = PACKAGES & set(MODULES.values())  # packages that are one file now
 

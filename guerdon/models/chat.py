@@ -32,7 +32,7 @@ from guerdon.models.template_clock import told
 MARK = re.compile(r"QxSlot(\d+)xQ")  # a text's placeholder: letters and digits, which no template changes or strips
 PAD = "\n\x1f"  # white space around a mark, to see how much of it a template strips: all, line breaks alone, none
 KEPT = ("role", "type")  # words a template decides by; every other text becomes a mark
-CALLS = {  # what a template has in it, by the format of calls (`core/call_formats.py`)
+CALLS = {  # what a template has in it, by the format of calls (`data/call_formats.py`)
     "hermes": ("<tool_call>",),
     "llama": ("<|python_tag|>", "ipython"),
     "sprig": ("the roles are user and assistant",),  # of models that are trained from nothing here

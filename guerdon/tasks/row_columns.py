@@ -10,10 +10,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from guerdon.core.answer_text import marked
 from guerdon.core.errors import UserError
 from guerdon.data.data_rows import LOOKED_AT, Records
 from guerdon.data.lines import shown
+from guerdon.text.answers import marked
 
 PROMPTS = (
     "prompt",

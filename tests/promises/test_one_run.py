@@ -19,11 +19,11 @@ from command_line import REWARDS, TRAIN, Cli, command_line, refused
 from guerdon.cli.main import main
 from guerdon.core.errors import UserError
 from guerdon.core.manifest import OWNER, Damaged
-from guerdon.store import whole_files
-from guerdon.store.checkpoint import list_checkpoints
-from guerdon.store.folder import RunFolder
-from guerdon.store.run import Run
-from guerdon.store.whole_files import disk_errors
+from guerdon.runs import whole_files
+from guerdon.runs.checkpoint import list_checkpoints
+from guerdon.runs.folder import RunFolder
+from guerdon.runs.run import Run
+from guerdon.runs.whole_files import disk_errors
 
 Tried = Callable[..., None]
 

@@ -11,11 +11,11 @@ from guerdon.core.errors import UserError
 from guerdon.core.example import ExamplePlay
 from guerdon.core.part import get_state, set_state
 from guerdon.curricula.plain import in_stages, uniform
-from guerdon.loop.build import RunRequest, build
-from guerdon.loop.catalog import find_recipe
 from guerdon.models.tables import tabular
 from guerdon.tasks import load
 from guerdon.tasks.closed import closed_form
+from guerdon.training.build import RunRequest, build
+from guerdon.training.catalog import find_recipe
 
 
 def along(made, steps):

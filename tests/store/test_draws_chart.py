@@ -11,9 +11,9 @@ import pytest
 from run_configs import config
 
 import guerdon as gd
-from guerdon.store.event_types import Started, StepDone
-from guerdon.store.events import EventLog
-from guerdon.store.folder import RunFolder
+from guerdon.runs.event_types import Started, StepDone
+from guerdon.runs.events import EventLog
+from guerdon.runs.folder import RunFolder
 from guerdon.store.report import write_report
 from guerdon.store.report.draws import COLUMNS, colours, make_draws
 

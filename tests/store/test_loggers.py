@@ -13,7 +13,7 @@ import time
 import pytest
 
 import guerdon as gd
-from guerdon.store.loggers import export
+from guerdon.runs.loggers import export
 
 
 @pytest.fixture(scope="module")

@@ -16,13 +16,13 @@ from run_configs import config
 
 import guerdon as gd
 from guerdon.core.column import Column, Reason
-from guerdon.store.checksums import crc
-from guerdon.store.event_types import Ended, Evaluated, ScoresMissing, Started, StepDone, Stopped, TimeoutFired, Warned
-from guerdon.store.events import EventLog
-from guerdon.store.folder import RunFolder
+from guerdon.runs.checksums import crc
+from guerdon.runs.event_types import Ended, Evaluated, ScoresMissing, Started, StepDone, Stopped, TimeoutFired, Warned
+from guerdon.runs.events import EventLog
+from guerdon.runs.folder import RunFolder
+from guerdon.runs.rollout_files import write_batch
 from guerdon.store.report import write_report
 from guerdon.store.report.rendering import render
-from guerdon.store.rollout_files import write_batch
 
 ROOT = Path(__file__).parent.parent.parent
 TEMPLATES = ROOT / "guerdon" / "store" / "report" / "templates"

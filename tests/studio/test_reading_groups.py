@@ -13,8 +13,8 @@ from strategies import episode, segment
 from guerdon.core.batch import Pairs
 from guerdon.core.column import Column, Reason
 from guerdon.core.pack import pack
-from guerdon.store.rollout_files import read_table, write_batch
-from guerdon.store.run import Run
+from guerdon.runs.rollout_files import read_table, write_batch
+from guerdon.runs.run import Run
 from guerdon.studio.library import Missing
 from guerdon.studio.reading import ask_groups
 from guerdon.studio.reading.opened_steps import StepFile

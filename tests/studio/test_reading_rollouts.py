@@ -21,8 +21,8 @@ from guerdon.core.pack import pack
 from guerdon.core.part import describe
 from guerdon.core.task import Ask, Task
 from guerdon.models.tokenizer import train_tokenizer
-from guerdon.store.rollout_files import write_batch
-from guerdon.store.run import Run
+from guerdon.runs.rollout_files import write_batch
+from guerdon.runs.run import Run
 from guerdon.studio.reading import episode_view
 from guerdon.studio.reading.opened_steps import StepFiles
 from guerdon.studio.reading.token_pieces import Tokenizers, pieces_of

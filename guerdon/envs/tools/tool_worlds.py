@@ -11,12 +11,12 @@ import copy
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
-from guerdon.core.call_formats import CallFormat, Messages, ToolCall, ToolTurn, call_format
 from guerdon.core.episode import Episode
 from guerdon.core.errors import UserError
 from guerdon.core.part import is_part, knob, part
 from guerdon.core.play import Seats
 from guerdon.core.task import Ask
+from guerdon.data.call_formats import CallFormat, Messages, ToolCall, ToolTurn, call_format
 from guerdon.envs.tools.tool_calling import EpisodeTools
 from guerdon.envs.tools.tool_schema import Tool, as_tool, schemas, tools_of
 from guerdon.envs.world_turns import InTurns, Observed, played_in_turns

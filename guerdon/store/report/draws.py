@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from guerdon.store.event_types import StepDone
-from guerdon.store.headline import DRAWS, finite
+from guerdon.runs.event_types import StepDone
+from guerdon.runs.headline import DRAWS, finite
 from guerdon.store.report.charts import Tick, px, step_number
 from guerdon.store.report.shown_numbers import ShownNumber, key_of, number
 from guerdon.store.svg import scale

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from guerdon.store.event_types import Evaluated
-from guerdon.store.headline import ENDS, finite
+from guerdon.runs.event_types import Evaluated
+from guerdon.runs.headline import ENDS, finite
 from guerdon.store.report.charts import Whiskers, spark, whiskers
 from guerdon.store.report.metric_curves import Curve
 from guerdon.store.report.shown_numbers import ShownNumber, Style, key_of, number

@@ -15,8 +15,8 @@ from torch import Tensor
 from guerdon.core.batch import Batch
 from guerdon.core.column import Column
 from guerdon.core.manifest import Damaged
-from guerdon.store.rollout_files import read_batch
-from guerdon.store.run import Run
+from guerdon.runs.rollout_files import read_batch
+from guerdon.runs.run import Run
 
 RANKS = ("reward", "correct", "truth")  # the columns that rank tracks, the first that has values
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from guerdon.store.headline import Headline, Point, now_metric
+from guerdon.runs.headline import Headline, Point, now_metric
 from guerdon.store.report.charts import Tick, axis_tick, line_path, px, round_ticks
 from guerdon.store.report.metric_curves import Curve
 from guerdon.store.report.shown_numbers import ShownNumber, Style, key_of, number, show

@@ -6,8 +6,9 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
-from guerdon.store.event_types import Alarmed, Evaluated, StepDone
-from guerdon.store.events import latest, read_events
+from guerdon.runs.event_types import Alarmed, Evaluated, StepDone
+from guerdon.runs.events import latest, read_events
+from guerdon.runs.run import Run
 from guerdon.store.report.alarm_section import AlarmSection, alarm_section
 from guerdon.store.report.chart_sections import ChartSection, MetricRow, chart_sections, drawn_data, metric_rows
 from guerdon.store.report.draws import DrawsChart, draws_chart
@@ -21,7 +22,6 @@ from guerdon.store.report.rendering import content_policy, render, verbatim
 from guerdon.store.report.rollout_view import RolloutGroup, rollout_groups
 from guerdon.store.report.study_section import StudySection, study_section
 from guerdon.store.report.troubles import MissingScores, Note, missing_scores, warnings_of
-from guerdon.store.run import Run
 
 MADE_OF = ("settings", "data", "options", "parts")  # of a run's config
 

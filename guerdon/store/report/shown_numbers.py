@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 from urllib.parse import quote
 
-from guerdon.store.headline import finite
+from guerdon.runs.headline import finite
 
 Style = Literal["number", "signed", "count", "share", "tick", "tick_share"]
 

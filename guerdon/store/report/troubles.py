@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from guerdon.store.event_types import Event, ScoresMissing, TimeoutFired, Warned
+from guerdon.runs.event_types import Event, ScoresMissing, TimeoutFired, Warned
 from guerdon.store.report.shown_numbers import ShownNumber, key_of, number
 
 

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from guerdon.core.errors import UserError
-from guerdon.store.whole_files import absolute
+from guerdon.runs.whole_files import absolute
 from guerdon.studio.audits.audit_shape import NoAudit, audit_of
 from guerdon.studio.library import DEPTH, Library, Missing, file_mark, folders_in, id_of, is_there
 

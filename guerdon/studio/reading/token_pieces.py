@@ -16,8 +16,8 @@ from typing import Any, TypeVar
 from tokenizers import Tokenizer
 
 from guerdon.models.shipped_models import SHIPPED
-from guerdon.store.run import Run
-from guerdon.store.run_config import read_small
+from guerdon.runs.run import Run
+from guerdon.runs.run_config import read_small
 from guerdon.studio.library import file_mark
 
 FILE = "tokenizer.json"

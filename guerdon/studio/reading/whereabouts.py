@@ -7,7 +7,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from guerdon.store.run import Run
+from guerdon.runs.run import Run
 from guerdon.studio.library import file_mark
 
 KEPT = 20_000  # files of which it is known what they ask

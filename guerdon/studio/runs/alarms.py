@@ -14,8 +14,8 @@ from typing import Any, Literal
 from urllib.parse import urlencode
 
 from guerdon.core.html import cut
-from guerdon.store.event_types import Alarmed, ScoresMissing, Stopped, TimeoutFired, Warned
-from guerdon.store.never_applied import unapplied_columns
+from guerdon.runs.event_types import Alarmed, ScoresMissing, Stopped, TimeoutFired, Warned
+from guerdon.runs.never_applied import unapplied_columns
 from guerdon.store.report.alarm_section import rollouts_of
 from guerdon.store.report.troubles import error_text
 from guerdon.studio.runs.run_snapshot import Snapshot

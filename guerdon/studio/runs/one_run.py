@@ -6,12 +6,12 @@ import shlex
 from typing import Any
 
 from guerdon.core.html import cut
-from guerdon.loop.compare.settings import settings_of
-from guerdon.store.event_types import Evaluated, StepDone
-from guerdon.store.folder import resume_command
-from guerdon.store.headline import COUNTS, ENDS, MEASURES, finite
+from guerdon.results.compare.settings import settings_of
+from guerdon.runs.event_types import Evaluated, StepDone
+from guerdon.runs.folder import resume_command
+from guerdon.runs.headline import COUNTS, ENDS, MEASURES, finite
+from guerdon.runs.run_page import resume_call
 from guerdon.store.report.study_section import study_section
-from guerdon.store.run_page import resume_call
 from guerdon.studio.library import Library
 from guerdon.studio.runs.alarms import alarms_of
 from guerdon.studio.runs.evidence_view import has_proof

@@ -14,10 +14,10 @@ from typing import TypeVar
 
 from guerdon.core.errors import UserError
 from guerdon.core.manifest import Damaged
-from guerdon.store.event_types import Event
-from guerdon.store.events import Log, latest
-from guerdon.store.folder import LOCK, RunFolder
-from guerdon.store.run import Run
+from guerdon.runs.event_types import Event
+from guerdon.runs.events import Log, latest
+from guerdon.runs.folder import LOCK, RunFolder
+from guerdon.runs.run import Run
 from guerdon.studio.library import Missing, ShelvedRun, file_mark
 
 RECENT = 120.0  # seconds since the last event in which a run that is not locked here may be running on another machine

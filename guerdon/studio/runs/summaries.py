@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from guerdon.core.errors import UserError
-from guerdon.store.event_types import StepDone
-from guerdon.store.headline import Headline, finite, now_metric
+from guerdon.runs.event_types import StepDone
+from guerdon.runs.headline import Headline, finite, now_metric
 from guerdon.studio.library import Library, Missing, ShelvedRun
 from guerdon.studio.runs.alarms import alarms_of
 from guerdon.studio.runs.run_snapshot import Snapshot, held_inodes, is_held, snapshot, standing
