@@ -45,10 +45,12 @@ MAY_IMPORT = {
     "studies": {"core"},
     "engine": {"core", "models"},
     "store": {"core"},
+    "display": {"core", "store"},  # reads run folders; a notebook asks it for `core`'s classes through `core/lazy.py`
     "judges": {"core", "rewards", "models", "engine", "tasks", "store", "network"},
     "watch": {"core", "store"},
     "loop": {
         "watch",
+        "display",  # writes a run's report at its end
         "core",
         "data",
         "engine",
@@ -92,12 +94,14 @@ MAY_IMPORT = {
         "judges",
         "bridges",
         "store",
+        "display",
         "loop",
         "network",
     },
     "studio": {
         "core",
         "store",
+        "display",
         "loop",
         "rewards",
         "models",

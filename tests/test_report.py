@@ -1,6 +1,6 @@
 """The report: every number on it is computed again here, from `events.jsonl`, `run.json` and the rollout files.
 
-The recomputation shares nothing with `guerdon.store.report`: it parses the event file itself, takes statistics of the
+The recomputation shares nothing with `guerdon.display.report`: it parses the event file itself, takes statistics of the
 stored batches with numpy, and reads the page with `html.parser`. A digit that is neither such a number nor the run's own
 words (a name, a prompt, a hash) fails the test.
 """
@@ -27,6 +27,7 @@ import guerdon as gd
 from guerdon.core.column import Column, Reason
 from guerdon.credit.group_relative import centre
 from guerdon.curricula.plain import uniform
+from guerdon.display.report import write_report
 from guerdon.envs.simple import single_turn
 from guerdon.exams.rates import accuracy, answer_length, coverage, majority_vote
 from guerdon.losses.policy import clipped
@@ -35,7 +36,6 @@ from guerdon.rewards.stage.score_stages import score, verified
 from guerdon.store.event_types import Ended, Evaluated, Started, StepDone, Warned
 from guerdon.store.events import EventLog
 from guerdon.store.folder import RunFolder
-from guerdon.store.report import write_report
 from guerdon.store.rollout_files import read_batch, write_batch
 from guerdon.store.run import Run
 from guerdon.store.summary import batch_metrics

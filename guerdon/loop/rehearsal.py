@@ -26,6 +26,7 @@ from guerdon.core.part import label, walk
 from guerdon.core.recipe import Recipe
 from guerdon.core.seeds import derive, seed_globals
 from guerdon.core.task import Ask
+from guerdon.display.report.views import view_text
 from guerdon.engine.player import Player
 from guerdon.loop.api import Ready
 from guerdon.loop.build import run_name
@@ -38,7 +39,6 @@ from guerdon.loop.training import start
 from guerdon.models import template_clock as clock
 from guerdon.rewards.stage.score_stages import score
 from guerdon.store.folder import RunFolder, next_name
-from guerdon.store.report.views import view_text
 
 SHOWN, TRIES = 3, 2  # prompts that are shown, and tries at each that are sampled first
 SEARCHED = 2000  # problems among which the longest prompt is looked for

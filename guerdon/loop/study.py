@@ -16,6 +16,7 @@ from guerdon.core.model import Model, weights_hash
 from guerdon.core.part import describe, fingerprint, knobs
 from guerdon.core.recipe import Recipe, Study
 from guerdon.core.task import Ask, Sampling, TaskSource
+from guerdon.display.report import finish_report, write_report
 from guerdon.envs.simple import single_turn
 from guerdon.exams.exam import Exam
 from guerdon.loop.build import Built, RunRequest, config_of
@@ -33,7 +34,6 @@ from guerdon.store.event_types import Ended, Evaluated, Started, StepDone, Stopp
 from guerdon.store.events import EventLog, next_attempt, read_log
 from guerdon.store.folder import RunFolder
 from guerdon.store.listeners import Listener, Listeners
-from guerdon.store.report import finish_report, write_report
 from guerdon.store.run import Run, drop_damaged
 from guerdon.store.whole_files import write_json
 

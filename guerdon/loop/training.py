@@ -21,6 +21,7 @@ from guerdon.core.pack import pack, played_at
 from guerdon.core.part import walk
 from guerdon.core.recipe import Recipe
 from guerdon.core.seeds import derive, seed_globals
+from guerdon.display.report import finish_report, write_report
 from guerdon.engine.player import Player
 from guerdon.loop.evaluate import SatExams, sit_all
 from guerdon.loop.host import undisturbed
@@ -42,7 +43,6 @@ from guerdon.store.folder import RunFolder
 from guerdon.store.listeners import Listener
 from guerdon.store.loggers import open_loggers
 from guerdon.store.never_applied import EARLY
-from guerdon.store.report import finish_report, write_report
 
 
 def steps(recipe: Recipe, play: Player, record: Recorder, rollouts: Rollouts, first: int, last: int) -> Any:

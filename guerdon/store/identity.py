@@ -35,17 +35,17 @@ OBSERVERS = (
     "watch",
     "cli",
     "studio",
+    "display",
     "loop.proof",
     "loop.onlooker",
     "loop.what_ran",
     "loop.save_beside",
     "core.manifest",
-    "core.html",
-    "core.recipe_page",
+    "core.shown_text",
 )
 # what makes a recipe of words and hashes it: what was made is in the hash
 BUILDERS = (
-    "core.part", "core.recipe", "core.knob_values", "core.idle_knobs", "core.syntax", "core.decided", "core.lazy",
+    "core.part", "core.recipe", "core.knob_values", "core.syntax", "core.decided", "core.lazy",
     "core.tensor_hashes", "loop.api", "loop.build", "loop.catalog", "loop.homes", "loop.rows_in_words",
 )  # fmt: skip
 HANDS_OVER = ("torch", "triton")  # libraries that call methods of the classes made on theirs from threads of their own

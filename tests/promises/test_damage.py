@@ -23,6 +23,7 @@ import guerdon as gd
 from guerdon.core.errors import UserError
 from guerdon.core.manifest import Damaged, write_manifest
 from guerdon.core.recipe import Study
+from guerdon.display.report import write_report
 from guerdon.judges.answerer import JudgeAnswer
 from guerdon.judges.cache import Cache
 from guerdon.loop.proof.known import LEDGER
@@ -37,7 +38,6 @@ from guerdon.store.checksums import KEY, seal_line
 from guerdon.store.event_types import Ended, Started, StepDone
 from guerdon.store.events import EventLog, read_log
 from guerdon.store.folder import RunFolder
-from guerdon.store.report import write_report
 from guerdon.store.rollout_files import read_batch
 from guerdon.store.run import Run
 from guerdon.tasks import load

@@ -28,11 +28,11 @@ from worker_calls import descendants, ends
 import guerdon as gd
 from guerdon.cli.main import main
 from guerdon.core.errors import UserError
+from guerdon.display.report import write_report
 from guerdon.store import listeners, loggers
 from guerdon.store.event_types import ScoresMissing, StepDone, Stopped, Warned
 from guerdon.store.events import EventLog
 from guerdon.store.folder import RunFolder
-from guerdon.store.report import write_report
 from guerdon.store.run import Run
 
 LINES = (

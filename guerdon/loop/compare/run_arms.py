@@ -12,11 +12,11 @@ from typing import Any
 
 from guerdon.core.errors import UserError
 from guerdon.core.manifest import Damaged
+from guerdon.display.report.metric_curves import Curve, make_curves
 from guerdon.exams.tries import TriedProblem, unpacked
 from guerdon.store.event_types import Evaluated, StepDone
 from guerdon.store.events import latest
 from guerdon.store.headline import ENDS, finite
-from guerdon.store.report.metric_curves import Curve, make_curves
 from guerdon.store.run import Run
 
 ACCURACY = "pass@1"

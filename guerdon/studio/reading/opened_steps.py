@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from guerdon.core.arrays import loads
 from guerdon.core.errors import UserError
-from guerdon.store.report.rollout_view import spelled_roles
+from guerdon.display.report.rollout_view import spelled_roles
 from guerdon.store.rollout_files import read_table
 from guerdon.store.run import Run
 from guerdon.studio.library import Missing, file_mark

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from guerdon.store.report.rollout_view import split_detail
-from guerdon.store.report.troubles import error_text
+from guerdon.display.report.rollout_view import split_detail
+from guerdon.display.report.troubles import error_text
 from guerdon.store.rollout_table import WORDS
 from guerdon.studio.reading.opened_steps import StepFile
 

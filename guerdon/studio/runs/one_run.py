@@ -5,13 +5,13 @@ from __future__ import annotations
 import shlex
 from typing import Any
 
-from guerdon.core.html import cut
+from guerdon.core.shown_text import cut
+from guerdon.display.report.study_section import study_section
 from guerdon.loop.compare.settings import settings_of
 from guerdon.store.event_types import Evaluated, StepDone
 from guerdon.store.folder import resume_command
 from guerdon.store.headline import COUNTS, ENDS, MEASURES, finite
-from guerdon.store.report.study_section import study_section
-from guerdon.store.run_page import resume_call
+from guerdon.store.run import resume_call
 from guerdon.studio.library import Library
 from guerdon.studio.runs.alarms import alarms_of
 from guerdon.studio.runs.evidence_view import has_proof

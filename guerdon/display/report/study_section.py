@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from guerdon.core.manifest import Damaged
+from guerdon.display.report.shown_numbers import ShownNumber, Style, key_of, number
+from guerdon.display.report.troubles import Note
 from guerdon.store.headline import exam_headline
-from guerdon.store.report.shown_numbers import ShownNumber, Style, key_of, number
-from guerdon.store.report.troubles import Note
 from guerdon.store.run import Run
 
 

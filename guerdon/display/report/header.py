@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from guerdon.display.report.shown_numbers import ShownNumber, key_of, number
 from guerdon.store.event_types import Evaluated, StepDone
 from guerdon.store.folder import resume_command
 from guerdon.store.headline import Headline, Point
-from guerdon.store.report.shown_numbers import ShownNumber, key_of, number
 from guerdon.store.run import Run
 
 TIMES = {"seconds": ("s", 1, 600), "minutes": ("min", 60, 36000), "hours": ("h", 3600, float("inf"))}

@@ -15,8 +15,8 @@ from typing import Any
 from tokenizers import Tokenizer
 
 from guerdon.core.episode import Segment
-from guerdon.store.report.examples import StoredBatch
-from guerdon.store.report.shown_numbers import ShownNumber, key_of, number
+from guerdon.display.report.examples import StoredBatch
+from guerdon.display.report.shown_numbers import ShownNumber, key_of, number
 from guerdon.store.run import Run
 
 TOKENS_SHOWN = 1000

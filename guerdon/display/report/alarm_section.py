@@ -11,14 +11,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from guerdon.core.manifest import Damaged
+from guerdon.display.report.chart_sections import chart_title
+from guerdon.display.report.charts import LineChart, line_chart, px, step_number
+from guerdon.display.report.examples import StoredBatch
+from guerdon.display.report.metric_curves import Curve
+from guerdon.display.report.rollout_view import RolloutGroup, rollout_group
+from guerdon.display.report.shown_numbers import ShownNumber
 from guerdon.store.event_types import Alarmed
 from guerdon.store.headline import WORTH, finite
-from guerdon.store.report.chart_sections import chart_title
-from guerdon.store.report.charts import LineChart, line_chart, px, step_number
-from guerdon.store.report.examples import StoredBatch
-from guerdon.store.report.metric_curves import Curve
-from guerdon.store.report.rollout_view import RolloutGroup, rollout_group
-from guerdon.store.report.shown_numbers import ShownNumber
 from guerdon.store.rollout_files import read_batch
 from guerdon.store.run import Run
 from guerdon.store.svg import scale

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from guerdon.display.report.charts import Tick, axis_tick, line_path, px, round_ticks
+from guerdon.display.report.metric_curves import Curve
+from guerdon.display.report.shown_numbers import ShownNumber, Style, key_of, number, show
 from guerdon.store.headline import Headline, Point, now_metric
-from guerdon.store.report.charts import Tick, axis_tick, line_path, px, round_ticks
-from guerdon.store.report.metric_curves import Curve
-from guerdon.store.report.shown_numbers import ShownNumber, Style, key_of, number, show
 from guerdon.store.svg import Place, scale
 
 WIDTH, HEIGHT = 720, 200

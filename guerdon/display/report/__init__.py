@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from guerdon.display.report.page import report_page
 from guerdon.store.folder import RunFolder
-from guerdon.store.report.page import report_page
 from guerdon.store.run import Run
 from guerdon.store.whole_files import atomic
 
