@@ -46,8 +46,8 @@ MAY_IMPORT = {
     "studies": {"core"},
     "engine": {"core", "models"},
     "runs": {"core"},
-    "store": {"core", "runs"},
-    "evidence": {"core", "runs", "store"},  # store: to draw
+    "display": {"core", "runs"},  # reads run folders; a notebook asks it for `core`'s classes through `core/lazy.py`
+    "evidence": {"core", "runs", "display"},  # display: to draw
     "judges": {"core", "text", "rewards", "models", "engine", "tasks", "runs", "network"},
     "watch": {"core", "runs"},
     "training": {
@@ -62,10 +62,10 @@ MAY_IMPORT = {
         "search",
         "watch",
         "runs",
-        "store",
+        "display",
         "evidence",  # for the identity of what ran
     },
-    "results": {"core", "data", "models", "rewards", "exams", "runs", "store"},
+    "results": {"core", "data", "models", "rewards", "exams", "runs", "display"},
     "prove": {"core", "engine", "models", "rewards", "exams", "workers", "runs", "evidence", "training"},
     "recipes": {
         "core",
@@ -104,7 +104,7 @@ MAY_IMPORT = {
     "studio": {
         "core",
         "runs",
-        "store",
+        "display",
         "results",
         "evidence",
         "training",  # to replay
@@ -122,7 +122,7 @@ MAY_IMPORT = {
         "results",
         "evidence",
         "runs",
-        "store",
+        "display",
         "models",
         "tasks",
         "rewards",

@@ -1,6 +1,6 @@
 """The report: every number on it is computed again here, from `events.jsonl`, `run.json` and the rollout files.
 
-The recomputation shares nothing with `guerdon.store.report`: it parses the event file itself, takes statistics of the
+The recomputation shares nothing with `guerdon.display.report`: it parses the event file itself, takes statistics of the
 stored batches with numpy, and reads the page with `html.parser`. A digit that is neither such a number nor the run's own
 words (a name, a prompt, a hash) fails the test.
 """
@@ -27,6 +27,7 @@ import guerdon as gd
 from guerdon.core.column import Column, Reason
 from guerdon.credit.group_relative import centre
 from guerdon.curricula.plain import uniform
+from guerdon.display.report import write_report
 from guerdon.envs.simple import single_turn
 from guerdon.exams.rates import accuracy, answer_length, coverage, majority_vote
 from guerdon.losses.policy import clipped
@@ -38,7 +39,6 @@ from guerdon.runs.folder import RunFolder
 from guerdon.runs.rollout_files import read_batch, write_batch
 from guerdon.runs.run import Run
 from guerdon.runs.summary import batch_metrics
-from guerdon.store.report import write_report
 from guerdon.tasks.families.tiny import Tiny, successor
 
 VOID = ("meta", "br")

@@ -16,7 +16,7 @@ from typing import Any
 
 from guerdon.audits.kinds import Example, Finding, quoted
 from guerdon.core.errors import UserError
-from guerdon.core.html import escaped, note, page, table
+from guerdon.display.html import escaped, note, page, table
 from guerdon.runs.whole_files import write_readable_json, write_text
 
 FORMAT = 2  # of the JSON; in 1 a finding had a `mend` and no `fault`

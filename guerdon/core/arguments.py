@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from guerdon.core.errors import UserError
-from guerdon.core.html import cut
 from guerdon.core.knob_values import type_hints
+from guerdon.core.shown_text import cut
 
 WORDS = {int: "a whole number", float: "a number", str: "text", bool: "True or False", Path: "a path"}
 SHOWN = 60  # characters of what was given

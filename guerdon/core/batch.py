@@ -18,10 +18,11 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-from guerdon.core import batch_summary, rows
+from guerdon.core import rows
 from guerdon.core.column import Column, Level, Per, Reason, missing_rows, same_numbers, unexplained
 from guerdon.core.episode import End, Episode
 from guerdon.core.errors import UserError, caller
+from guerdon.core.lazy import in_notebook
 from guerdon.core.levels import By, expand, gather_up, starts
 from guerdon.core.one_turn import texts_in
 from guerdon.core.task import Ask, Sampling
@@ -120,12 +121,19 @@ class Batch:
     pairs: Pairs | None = None
 
     def __repr__(self) -> str:
-        return batch_summary.in_words(self)
+        width = max(map(len, self.cols), default=0)
+        lines = [f"  {name:<{width}}  {column.in_words}" for name, column in self.cols.items()]
+        return "\n".join([f"Batch({self.sizes})", *lines])
 
-    def _repr_html_(self) -> str:
-        return batch_summary.as_html(self)
+    _repr_html_ = in_notebook
 
     # --- sizes ------------------------------------------------------------------------------------------------
+
+    @property
+    def sizes(self) -> str:
+        """How much it holds, in words."""
+        pairs = f", {len(self.pairs)} pairs" if self.pairs is not None else ""
+        return f"{len(self.episodes)} episodes, {self.G} segments, {self.K} tracks, {self.S} steps{pairs}"
 
     @property
     def S(self) -> int:

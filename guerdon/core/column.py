@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from guerdon.core.errors import UserError, caller
-from guerdon.core.html import number
+from guerdon.core.shown_text import number
 
 Level = Literal["step", "segment", "track", "episode", "ask", "task"]
 Per = Literal["step", "segment", "track"]  # what a column may have a number for each of

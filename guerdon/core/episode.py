@@ -19,7 +19,8 @@ import numpy.typing as npt
 
 from guerdon.core.arrays import equal
 from guerdon.core.errors import UserError
-from guerdon.core.html import cut, page, table
+from guerdon.core.lazy import in_notebook
+from guerdon.core.shown_text import cut
 from guerdon.core.task import Ask, Prefix, Sampling, Task
 
 INT, FLOAT = np.dtype(np.int64), np.dtype(np.float32)
@@ -152,12 +153,7 @@ class Episode:
         many = f"{len(self.segments)} segment{'s' * (len(self.segments) != 1)}"
         return f"Episode({self.key} of {self.task.key}: {many}{last}{', failed' * self.failed})"
 
-    def _repr_html_(self) -> str:
-        rows = [(i, s.role, s.view, s.text, len(s.actions), str(s.end), s.reward) for i, s in enumerate(self.segments)]
-        return page(
-            f"Episode {self.key} of {self.task.key}{', failed' * self.failed}",
-            table(("segment", "role", "was shown", "said", "actions", "end", "was paid"), rows),
-        )
+    _repr_html_ = in_notebook
 
     @property
     def task(self) -> Task:

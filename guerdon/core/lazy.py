@@ -1,4 +1,6 @@
-"""Public names, loaded at first use from a stub file that a type checker reads as well.
+"""What is loaded at first use: public names, and what notebooks show of objects.
+
+Public names are in a stub file that a type checker reads as well.
 
 A package has its front door in `__init__.pyi`: `from guerdon.credit.group_relative import centre as centre`.
 Its `__init__.py` says `__getattr__, __dir__, __all__ = front_door(__name__)`, and importing it imports nothing else.
@@ -14,6 +16,18 @@ from pathlib import Path
 from typing import Any
 
 from guerdon.core.renamed import new_name
+
+_shows: list[str] = []  # the module that makes HTML of objects
+
+
+def show_with(module: str) -> None:
+    """Name the module whose `as_html` notebooks are shown: it is above this one, and imported when one asks."""
+    _shows[:] = [module]
+
+
+def in_notebook(x: Any) -> str:
+    """The `_repr_html_` of a class."""
+    return str(importlib.import_module(*_shows).as_html(x))
 
 
 def front_door(package: str) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:

@@ -19,8 +19,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Literal, TypeVar, dataclass_transform, overload
 
 from guerdon.core.errors import UserError, unknown
-from guerdon.core.html import note, page, table
 from guerdon.core.knob_values import check_value, parse, type_hints
+from guerdon.core.lazy import in_notebook
 from guerdon.core.renamed import OldName, say_renamed
 from guerdon.core.syntax import syntax
 
@@ -180,7 +180,7 @@ def part(cls: type[T] | None = None, /, *, name: str = "", aliases: tuple[str, .
     if "__repr__" not in cls.__dict__:
         part_class.__repr__ = spell  # type: ignore[method-assign]
     if not hasattr(part_class, "_repr_html_"):
-        part_class._repr_html_ = as_html  # type: ignore[attr-defined]
+        part_class._repr_html_ = in_notebook  # type: ignore[attr-defined]
     if part_class.__setattr__ is object.__setattr__:
         part_class.__setattr__ = set_known  # type: ignore[method-assign]
     part_class.__part__ = (name or part_class.__name__, *aliases, *filter(None, [was]))  # type: ignore[attr-defined]
@@ -240,7 +240,7 @@ def knobs(x: Any) -> dict[str, Any]:
 
 def spell(x: Any) -> str:
     """The part as a user would write it: only the knobs that differ from their defaults."""
-    return f"{label(x)}({', '.join(f'{name}={_spelled(value)}' for name, value in changed(x).items())})"
+    return f"{label(x)}({', '.join(f'{name}={spelled(value)}' for name, value in changed(x).items())})"
 
 
 def changed(x: Any) -> dict[str, Any]:
@@ -248,40 +248,20 @@ def changed(x: Any) -> dict[str, Any]:
     values = {}
     for f in dataclasses.fields(x):
         if f.init and f.repr:
-            value, default = getattr(x, f.name), _default(f)
+            value, default = getattr(x, f.name), default_of(f)
             if default is dataclasses.MISSING or describe(value) != describe(default):
                 values[f.name] = value
     return values
 
 
-def _default(f: dataclasses.Field[Any]) -> Any:
+def default_of(f: dataclasses.Field[Any]) -> Any:
+    """Of a knob that has none, `dataclasses.MISSING`."""
     return f.default_factory() if f.default_factory is not dataclasses.MISSING else f.default
 
 
-def _spelled(value: Any) -> str:
+def spelled(value: Any) -> str:
+    """A knob's value, as a user would write it."""
     return getattr(value, "__name__", None) or repr(value)
-
-
-def as_html(x: Any) -> str:
-    """The part for a notebook: its knobs, beside the defaults of those that differ; of one that is made of parts, each of them
-    with what differs."""
-    title = label(x) if str(x) == repr(x) else str(x)
-    about = " ".join((inspect.getdoc(type(x)) or "").partition("\n\n")[0].split())
-    members = [(path, label(each), ", ".join(_own_words(each))) for path, each in walk(x)]
-    if len(members) > 1:
-        return page(title, note(about), table(("", "part", "knobs"), members))
-    usual = {
-        f.name: repr(default) for f in dataclasses.fields(x) if (default := _default(f)) is not dataclasses.MISSING
-    }
-    rows = [
-        (name, _spelled(value), usual.get(name, "") if name in changed(x) else "") for name, value in knobs(x).items()
-    ]
-    return page(title, note(about), table(("knob", "value", "default"), rows) if rows else "")
-
-
-def _own_words(x: Any) -> list[str]:
-    """The knobs that differ and hold no parts, as they are written."""
-    return [f"{name}={_spelled(value)}" for name, value in changed(x).items() if next(walk(value), None) is None]
 
 
 def check_knobs(x: Any) -> None:

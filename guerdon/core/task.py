@@ -9,8 +9,9 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol, runtime_checkable
 
 from guerdon.core.errors import UserError
-from guerdon.core.html import cut, page, pairs
+from guerdon.core.lazy import in_notebook
 from guerdon.core.part import knob, label, part
+from guerdon.core.shown_text import cut
 from guerdon.core.silent_tracks import makes_no_text
 
 Split = Literal["train", "test"]
@@ -74,19 +75,16 @@ class Task:
         if isinstance(given, list) and not isinstance(given, Conversation):  # as a file gave it back
             object.__setattr__(self, "view", Conversation(given))
 
-    def _told(self) -> dict[str, Any]:
+    def shown_fields(self) -> dict[str, Any]:
+        """Its fields by name, without a view where it has none of its own."""
         values = {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}
         return {name: value for name, value in values.items() if name != "view" or value is not None}
 
     def __repr__(self) -> str:
-        values = self._told()
+        values = self.shown_fields()
         return f"Task({', '.join(f'{name}={cut(repr(value))}' for name, value in values.items())})"
 
-    def _repr_html_(self) -> str:
-        values = self._told()
-        return page(
-            f"Task {self.key}", pairs({name: v if isinstance(v, str | int) else repr(v) for name, v in values.items()})
-        )
+    _repr_html_ = in_notebook
 
     @property
     def key(self) -> str:

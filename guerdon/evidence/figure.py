@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from guerdon.store.svg import Place, Svg, el, join, scale
+from guerdon.display.svg import Place, Svg, el, join, scale
 
 COLOURS = {"method": "#0b6e99", "baseline": "#8a6d3b", "ablation": "#9a9a9a", "plain": "#588157"}
 PALETTE = ("#0b6e99", "#c8553d", "#588157", "#8a6d3b", "#7b5ea7", "#d17b0f", "#5a6b7b", "#b5487a")

@@ -35,7 +35,7 @@ OBSERVERS = (
     "results",
     "evidence",
     "prove",
-    "store",
+    "display",
     "watch",
     "cli",
     "studio",
@@ -43,12 +43,11 @@ OBSERVERS = (
     "training.what_ran",
     "training.save_beside",
     "core.manifest",
-    "core.html",
-    "core.recipe_page",
+    "core.shown_text",
 )
 # what makes a recipe of words and hashes it: what was made is in the hash
 BUILDERS = (
-    "core.part", "core.recipe", "core.knob_values", "core.idle_knobs", "core.syntax", "core.decided", "core.lazy",
+    "core.part", "core.recipe", "core.knob_values", "core.syntax", "core.decided", "core.lazy",
     "core.tensor_hashes", "training.api", "training.build", "training.catalog", "training.homes", "training.rows_in_words",
 )  # fmt: skip
 HANDS_OVER = ("torch", "triton")  # libraries that call methods of the classes made on theirs from threads of their own

@@ -12,8 +12,8 @@ from typing import Any, TypeVar
 from guerdon.core.batch import Batch
 from guerdon.core.errors import UserError
 from guerdon.core.exam_result import ExamResult
+from guerdon.core.lazy import in_notebook
 from guerdon.core.manifest import Damaged, read_regular
-from guerdon.runs import run_page
 from guerdon.runs.belonging import missing, stranger
 from guerdon.runs.checksums import crc
 from guerdon.runs.event_types import Alarmed, Ended, Evaluated, Event, ScoresMissing, StepDone, Stopped, Warned
@@ -62,8 +62,7 @@ class Run:
     def __repr__(self) -> str:
         return f"Run({self.folder.named!r}: {self.name}, {self.progress}, {self.status})"
 
-    def _repr_html_(self) -> str:
-        return run_page.as_html(self)
+    _repr_html_ = in_notebook
 
     @property
     def name(self) -> str:
@@ -256,3 +255,8 @@ class Run:
 
         tables = [tidy(*read_table(self.folder.rollouts(s), s, self.config.get("id")), s) for s in self.rollout_steps]
         return in_order(pa.concat_tables(tables, promote_options="permissive")) if tables else pa.table({})
+
+
+def resume_call(run: Run) -> str:
+    """How a run is resumed in Python."""
+    return f"gd.train({'' if run.config['plain'] else 'recipe, '}resume={run.folder.named!r})"

@@ -16,11 +16,11 @@ from typing import Any
 import guerdon
 from guerdon import tasks
 from guerdon.core.errors import InputNote, Notice, UserError
-from guerdon.core.html import cut
 from guerdon.core.manifest import Damaged, manifest_owner
 from guerdon.core.model import Model
 from guerdon.core.part import describe, fingerprint, knobs, label, walk
 from guerdon.core.recipe import Recipe, RecipeEntry, Rows, Study
+from guerdon.core.shown_text import cut
 from guerdon.core.stages import shelf_of
 from guerdon.core.task import TaskSource
 from guerdon.core.user_file import find_in_file

@@ -21,6 +21,7 @@ from guerdon.core.pack import pack, played_at
 from guerdon.core.part import walk
 from guerdon.core.recipe import Recipe
 from guerdon.core.seeds import derive, seed_globals
+from guerdon.display.report import finish_report, write_report
 from guerdon.engine.player import Player
 from guerdon.models import template_clock as clock
 from guerdon.rewards.stage.early_asking import listeners as early_listeners
@@ -33,7 +34,6 @@ from guerdon.runs.folder import RunFolder
 from guerdon.runs.listeners import Listener
 from guerdon.runs.loggers import open_loggers
 from guerdon.runs.never_applied import EARLY
-from guerdon.store.report import finish_report, write_report
 from guerdon.training.evaluate import SatExams, sit_all
 from guerdon.training.host import undisturbed
 from guerdon.training.readings import fill_needs

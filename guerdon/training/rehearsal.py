@@ -26,11 +26,11 @@ from guerdon.core.part import label, walk
 from guerdon.core.recipe import Recipe
 from guerdon.core.seeds import derive, seed_globals
 from guerdon.core.task import Ask
+from guerdon.display.report.views import view_text
 from guerdon.engine.player import Player
 from guerdon.models import template_clock as clock
 from guerdon.rewards.stage.score_stages import score
 from guerdon.runs.folder import RunFolder, next_name
-from guerdon.store.report.views import view_text
 from guerdon.training.api import Ready
 from guerdon.training.build import run_name
 from guerdon.training.host import undisturbed

@@ -25,14 +25,15 @@ from guerdon.core.batch import Batch
 from guerdon.core.column import Column, Reason
 from guerdon.core.errors import UserError, unknown
 from guerdon.core.seeds import seed_globals
+from guerdon.core.shown_text import number
 from guerdon.core.statistics import pearson, spearman
+from guerdon.display import notebook
 from guerdon.models import template_clock as clock
 from guerdon.rewards.asking.by_name import find_reward
 from guerdon.rewards.asking.samples import completion_of, each_role, paths
 from guerdon.rewards.formula.reward import as_reward
 from guerdon.rewards.stage.score_stages import score
 from guerdon.runs.run import Run
-from guerdon.training import replay_page
 from guerdon.training.onlooker import counted
 from guerdon.training.replay_credit import ADVANTAGE, Credit, RecordedPlay, find_credit, track_columns
 from guerdon.training.trained import Trained
@@ -67,10 +68,14 @@ class Replay:
     notes: list[str]
 
     def __repr__(self) -> str:
-        return replay_page.in_a_line(self)
+        total = self.total
+        return (
+            f"Replay({self.reward} on {self.run}: {total['samples']} samples, {total['flips']} of {total['compared']}"
+            f" advantages change sign, reward {number(total['old_mean'])} -> {number(total['new_mean'])})"
+        )
 
     def _repr_html_(self) -> str:
-        return replay_page.as_html(self)
+        return notebook.replay_html(self.to_dict())
 
     def to_dict(self) -> dict[str, Any]:
         return dataclasses.asdict(self)

@@ -16,6 +16,7 @@ from guerdon.core.model import Model, weights_hash
 from guerdon.core.part import describe, fingerprint, knobs
 from guerdon.core.recipe import Recipe, Study
 from guerdon.core.task import Ask, Sampling, TaskSource
+from guerdon.display.report import finish_report, write_report
 from guerdon.envs.simple import single_turn
 from guerdon.exams.exam import Exam
 from guerdon.models import template_clock as clock
@@ -27,7 +28,6 @@ from guerdon.runs.folder import RunFolder
 from guerdon.runs.listeners import Listener, Listeners
 from guerdon.runs.run import Run, drop_damaged
 from guerdon.runs.whole_files import write_json
-from guerdon.store.report import finish_report, write_report
 from guerdon.training.build import Built, RunRequest, config_of
 from guerdon.training.evaluate import examined
 from guerdon.training.homes import bring_home

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from guerdon.core.batch import Batch
-from guerdon.core.html import cut
+from guerdon.core.shown_text import cut
 from guerdon.watch.batch_signs import proxy_column, within
 from guerdon.watch.past_steps import TRUTH, Past
 

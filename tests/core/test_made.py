@@ -17,12 +17,12 @@ from guerdon.core.model import Request
 from guerdon.core.pack import cat, pack, unpack
 from guerdon.core.part import part
 from guerdon.core.task import Ask, Sampling
+from guerdon.display.report.views import view_text
 from guerdon.engine.player import Player
 from guerdon.engine.sampler import answer
 from guerdon.models.tables import tabular
 from guerdon.models.token_rows import rows
 from guerdon.runs.rollout_files import read_batch, write_batch
-from guerdon.store.report.views import view_text
 
 RED, BLUE = np.zeros((2, 2, 3), np.uint8), np.full((2, 2, 3), 255, np.uint8)
 

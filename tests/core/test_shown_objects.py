@@ -12,8 +12,9 @@ import guerdon as gd
 from guerdon.core.column import Column, Reason
 from guerdon.core.exam_result import ExamResult
 from guerdon.core.example import example_tries
-from guerdon.core.html import cut, escaped, number, page, table
 from guerdon.core.pack import pack
+from guerdon.core.shown_text import cut, number
+from guerdon.display.html import escaped, page, table
 
 HOSTILE = '<script>alert("1")</script><img src=x onerror=y>\x00\x1b[31m\u202e\ud800'
 

@@ -23,6 +23,7 @@ import guerdon as gd
 from guerdon.core.errors import UserError
 from guerdon.core.manifest import Damaged, write_manifest
 from guerdon.core.recipe import Study
+from guerdon.display.report import write_report
 from guerdon.evidence import proof_files
 from guerdon.judges.answerer import JudgeAnswer
 from guerdon.judges.cache import Cache
@@ -38,7 +39,6 @@ from guerdon.runs.events import EventLog, read_log
 from guerdon.runs.folder import RunFolder
 from guerdon.runs.rollout_files import read_batch
 from guerdon.runs.run import Run
-from guerdon.store.report import write_report
 from guerdon.tasks import load
 from guerdon.training.record import Options
 

@@ -28,12 +28,12 @@ from worker_calls import descendants, ends
 import guerdon as gd
 from guerdon.cli.main import main
 from guerdon.core.errors import UserError
+from guerdon.display.report import write_report
 from guerdon.runs import listeners, loggers
 from guerdon.runs.event_types import ScoresMissing, StepDone, Stopped, Warned
 from guerdon.runs.events import EventLog
 from guerdon.runs.folder import RunFolder
 from guerdon.runs.run import Run
-from guerdon.store.report import write_report
 
 LINES = (
     (*TRAIN, "--out", "a"),

@@ -85,6 +85,6 @@ def test_observers_change_no_weight(tmp_path, monkeypatch):
         weights(tmp_path, "bare", options=gd.Options(watch=False, rollouts_every=0, save_every=3, eval_tasks=0))
         == usual
     )
-    assert {"runs", "results", "store", "watch", "cli", "studio"} <= set(OBSERVERS) and is_left_out(
-        "store.report.charts"
+    assert {"runs", "results", "display", "watch", "cli", "studio"} <= set(OBSERVERS) and is_left_out(
+        "display.report.charts"
     )

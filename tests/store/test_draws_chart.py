@@ -11,11 +11,11 @@ import pytest
 from run_configs import config
 
 import guerdon as gd
+from guerdon.display.report import write_report
+from guerdon.display.report.draws import COLUMNS, colours, make_draws
 from guerdon.runs.event_types import Started, StepDone
 from guerdon.runs.events import EventLog
 from guerdon.runs.folder import RunFolder
-from guerdon.store.report import write_report
-from guerdon.store.report.draws import COLUMNS, colours, make_draws
 
 FRAME = (34.0, 716.0, 8.0)  # left, right, top of the columns
 TWO = [{"countdown:1": 3, "countdown:2": 1}, {"countdown:2": 4}, {"countdown:1": 1, "countdown:2": 1}]

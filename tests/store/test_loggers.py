@@ -62,7 +62,7 @@ def test_wandb_offline_run_is_written(run, monkeypatch):
 
 @pytest.mark.peers("trackio")
 def test_trackio_keeps_every_metric(run, tmp_path):
-    code = f"from guerdon.store.loggers import export; export({str(run.path)!r}, 'trackio')"
+    code = f"from guerdon.runs.loggers import export; export({str(run.path)!r}, 'trackio')"
     env = {**os.environ, "TRACKIO_DIR": str(tmp_path)}  # read when trackio is imported
     subprocess.run([sys.executable, "-c", code], env=env, check=True, capture_output=True, timeout=120)
     with contextlib.closing(sqlite3.connect(tmp_path / "guerdon.db")) as base:

@@ -11,11 +11,11 @@ import pytest
 from command_line import TRAIN, Cli, command_line, refused
 
 from guerdon.core.recipe import Study
+from guerdon.display.report import write_report
 from guerdon.runs.checksums import sealed
 from guerdon.runs.event_types import Event, Warned
 from guerdon.runs.folder import FORMAT, RunFolder
 from guerdon.runs.run import Run
-from guerdon.store.report import write_report
 from guerdon.training.build import Built, RunRequest, config_of
 from guerdon.training.record import Options
 from guerdon.training.study import run_study

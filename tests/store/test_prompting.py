@@ -8,9 +8,9 @@ import re
 import pytest
 
 import guerdon as gd
-from guerdon.store.report import write_report
-from guerdon.store.report.examples import example_batches
-from guerdon.store.report.prompting import _system, prompting
+from guerdon.display.report import write_report
+from guerdon.display.report.examples import example_batches
+from guerdon.display.report.prompting import _system, prompting
 
 
 @pytest.fixture(scope="module")

@@ -16,16 +16,16 @@ from run_configs import config
 
 import guerdon as gd
 from guerdon.core.column import Column, Reason
+from guerdon.display.report import write_report
+from guerdon.display.report.rendering import render
 from guerdon.runs.checksums import crc
 from guerdon.runs.event_types import Ended, Evaluated, ScoresMissing, Started, StepDone, Stopped, TimeoutFired, Warned
 from guerdon.runs.events import EventLog
 from guerdon.runs.folder import RunFolder
 from guerdon.runs.rollout_files import write_batch
-from guerdon.store.report import write_report
-from guerdon.store.report.rendering import render
 
 ROOT = Path(__file__).parent.parent.parent
-TEMPLATES = ROOT / "guerdon" / "store" / "report" / "templates"
+TEMPLATES = ROOT / "guerdon" / "display" / "report" / "templates"
 HOSTILE = """"'><img src=x onerror=alert(1)><!--</script></style></pre>{{ 7*7 }}{% for x in y %}&quot;\x00\x1b"""
 
 

@@ -15,10 +15,10 @@ from run_configs import config
 import guerdon as gd
 from guerdon.cli.output import alarms_in_words, console_on
 from guerdon.cli.progress import Watch, alarm_line
+from guerdon.display.report import write_report
 from guerdon.runs.event_types import Alarmed, Started, StepDone, Stopped, from_json
 from guerdon.runs.events import EventLog
 from guerdon.runs.folder import RunFolder
-from guerdon.store.report import write_report
 from guerdon.studio.library import Library
 from guerdon.studio.runs.alarms import alarms_of
 from guerdon.studio.runs.run_snapshot import snapshot

@@ -22,7 +22,7 @@ from guerdon.audits.adversary.search import Archive, moved
 from guerdon.audits.adversary.victim import Candidate, Shot, Victim
 from guerdon.audits.kinds import quoted
 from guerdon.audits.report import WIDTH, table_lines, wrapped
-from guerdon.core.html import note, page, pairs, table
+from guerdon.display.html import note, page, pairs, table
 
 SERIOUS = 0.2  # harm from which on a reward is not to be trained on
 SHOWN = 8  # hacks on a page

@@ -11,7 +11,8 @@ import textwrap
 from dataclasses import dataclass, field
 from typing import Any
 
-from guerdon.core import html
+from guerdon.core.shown_text import cut
+from guerdon.display import html
 
 WIDTH = 80  # columns of a page
 LONGEST = 40  # characters of a measure's name in a table
@@ -92,7 +93,7 @@ class ScoreReport:
         lines = textwrap.wrap(self._title(), max(width, 20), subsequent_indent="  ")
         for remark in self.remarks:
             lines += textwrap.wrap(remark, max(width, 20), initial_indent="  ", subsequent_indent="  ")
-        short = {each.name: html.cut(each.name.partition("/")[2] or each.name, LONGEST) for each in self.measures}
+        short = {each.name: cut(each.name.partition("/")[2] or each.name, LONGEST) for each in self.measures}
         rows = [(short[each.name], *each.cells) for each in self.measures]
         widths = [max((len(row[at]) for row in rows), default=0) for at in range(4)]
         titles = ("", "value", "95 % interval", "rows")

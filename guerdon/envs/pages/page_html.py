@@ -8,6 +8,7 @@ Leaves out: tasks over such a site (`own_pages_source.py`).
 
 from __future__ import annotations
 
+import html
 import posixpath
 import re
 from html.parser import HTMLParser
@@ -15,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from guerdon.core.errors import UserError
-from guerdon.core.html import escaped
+from guerdon.core.shown_text import cut, visible
 from guerdon.envs.pages.elements import Element
 from guerdon.envs.pages.page_site import LONGEST, Site
 
@@ -44,6 +45,10 @@ def to_html(site: Site) -> str:
     """
     notes = "".join(f'<p role="alert">{escaped(text)}</p>' for text in (*site.looks.notices, *site.looks.errors))
     return f'<!doctype html><meta charset="utf-8"><title>{escaped(site.page)}</title>\n{notes}{_tag(site.root)}'
+
+
+def escaped(text: object, longest: int = 300) -> str:
+    return html.escape(visible(cut(str(text), longest)))
 
 
 def _tag(element: Element) -> str:

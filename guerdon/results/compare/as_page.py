@@ -3,8 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
+from guerdon.display.report.chart_sections import chart_title
+from guerdon.display.report.charts import ChartTitle, Whiskers, whiskers
+from guerdon.display.report.compared_charts import ComparedChart, compared_chart
+from guerdon.display.report.examples import StoredBatch
+from guerdon.display.report.rendering import render, verbatim
+from guerdon.display.report.rollout_view import RolloutGroup, rollout_group
+from guerdon.results.compare.compared import ComparedRuns
 from guerdon.results.compare.differences import ArmRate, is_share
 from guerdon.results.compare.prompts import PromptInRun, told_apart
 from guerdon.results.compare.run_arms import RunArm
@@ -20,15 +26,6 @@ from guerdon.results.compare.words import (
     seed_words,
     value_words,
 )
-from guerdon.store.report.chart_sections import chart_title
-from guerdon.store.report.charts import ChartTitle, Whiskers, whiskers
-from guerdon.store.report.compared_charts import ComparedChart, compared_chart
-from guerdon.store.report.examples import StoredBatch
-from guerdon.store.report.rendering import render, verbatim
-from guerdon.store.report.rollout_view import RolloutGroup, rollout_group
-
-if TYPE_CHECKING:
-    from guerdon.results.compare.comparison import RunComparison
 
 HUES = 6  # one colour for each arm
 
@@ -50,7 +47,7 @@ class ArmShown:
     whiskers: Whiskers | None
 
 
-def comparison_page(compared: RunComparison) -> str:
+def comparison_page(compared: ComparedRuns) -> str:
     arms = [_arm(compared, arm, i % HUES) for i, arm in enumerate(compared.arms)]
     by_letter = {arm.letter: arm for arm in arms}
     spent = [arm.mean_spent() for arm in compared.arms]
@@ -76,7 +73,7 @@ def comparison_page(compared: RunComparison) -> str:
     )
 
 
-def _arm(compared: RunComparison, arm: RunArm, hue: int) -> ArmShown:
+def _arm(compared: ComparedRuns, arm: RunArm, hue: int) -> ArmShown:
     metric, (before, after) = compared.metric, compared.rates[arm.letter]
     rows = [*_whisker("was", before), *_whisker("is", after)] if metric and is_share(metric) else []
     return ArmShown(
@@ -100,7 +97,7 @@ def _whisker(tone: str, rate: ArmRate | None) -> list[tuple[str, float, float, f
     return [(tone, rate.value, rate.low, rate.high)]
 
 
-def _charts(compared: RunComparison) -> list[ComparedChart]:
+def _charts(compared: ComparedRuns) -> list[ComparedChart]:
     charts = []
     for name, curves in compared.curves.items():
         title = ChartTitle("", name) if name.endswith(", held out") else chart_title(name)

@@ -6,8 +6,9 @@ import math
 import textwrap
 from collections.abc import Sequence
 from itertools import zip_longest
-from typing import TYPE_CHECKING
 
+from guerdon.display.report.metric_curves import Curve
+from guerdon.results.compare.compared import ComparedRuns
 from guerdon.results.compare.prompts import PromptInRun, TryShown, told_apart
 from guerdon.results.compare.words import (
     UNITS,
@@ -20,10 +21,6 @@ from guerdon.results.compare.words import (
     run_words,
     seed_words,
 )
-from guerdon.store.report.metric_curves import Curve
-
-if TYPE_CHECKING:
-    from guerdon.results.compare.comparison import RunComparison
 
 BLOCKS = "▁▂▃▄▅▆▇█"
 SPARK, ENDS = 24, 30  # columns of a curve, and of what stands beside it
@@ -32,7 +29,7 @@ SETTINGS, CURVES, TRIES = 16, 8, 4  # shown here; the page and --json have all
 LINES = 12  # of one completion
 
 
-def comparison_text(compared: RunComparison, width: int) -> str:
+def comparison_text(compared: ComparedRuns, width: int) -> str:
     """All of it, a section after the other."""
     width = max(width, LEAST)
     sections = [
@@ -51,7 +48,7 @@ def _wrapped(text: str, width: int, indent: str = "") -> list[str]:
     return textwrap.wrap(text, width, subsequent_indent=indent) or [""]
 
 
-def _arms(compared: RunComparison, width: int) -> list[str]:
+def _arms(compared: ComparedRuns, width: int) -> list[str]:
     lines = []
     for arm in compared.arms:
         lines += _wrapped(f"{arm.letter}  {arm.name}", width, "   ")
@@ -59,7 +56,7 @@ def _arms(compared: RunComparison, width: int) -> list[str]:
     return lines
 
 
-def _rates(compared: RunComparison, width: int) -> list[str]:
+def _rates(compared: ComparedRuns, width: int) -> list[str]:
     if not compared.metric:
         return []
     metric, arms = compared.metric, compared.arms
@@ -77,7 +74,7 @@ def _rates(compared: RunComparison, width: int) -> list[str]:
     return lines
 
 
-def _settings(compared: RunComparison, width: int) -> list[str]:
+def _settings(compared: ComparedRuns, width: int) -> list[str]:
     if not compared.settings:
         return ["the configurations are equal"]
     letters = [arm.letter for arm in compared.arms]
@@ -86,7 +83,7 @@ def _settings(compared: RunComparison, width: int) -> list[str]:
     return [*lines, f"and {more} more: --html or --json"] if more > 0 else lines
 
 
-def _cost(compared: RunComparison, width: int) -> list[str]:
+def _cost(compared: ComparedRuns, width: int) -> list[str]:
     spent = [arm.mean_spent() for arm in compared.arms]
     many = any(len(arm.runs) > 1 for arm in compared.arms)
     head = ("cost of a run" if many else "cost", *(arm.letter for arm in compared.arms))
@@ -94,7 +91,7 @@ def _cost(compared: RunComparison, width: int) -> list[str]:
     return _table([head, *rows], width)
 
 
-def _curves(compared: RunComparison, width: int) -> list[str]:
+def _curves(compared: ComparedRuns, width: int) -> list[str]:
     if not compared.curves:
         return []
     columns = max(SPARK // 3, min(SPARK, width - ENDS))
@@ -133,7 +130,7 @@ def spark(curve: Curve, low: float, high: float, columns: int = SPARK) -> str:
 # --- the prompt -------------------------------------------------------------------------------------------------------
 
 
-def _prompt(compared: RunComparison, width: int) -> list[str]:
+def _prompt(compared: ComparedRuns, width: int) -> list[str]:
     shown = compared.prompt
     if not shown.runs:
         return _wrapped(shown.note, width)

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from guerdon.core.errors import unknown
-from guerdon.results.compare.differences import ArmRate, Difference, difference, rate_of
-from guerdon.results.compare.prompts import PromptShown, shown_prompt
+from guerdon.display.report.chart_sections import drawn_names
+from guerdon.display.report.metric_curves import Curve
+from guerdon.results.compare.as_page import comparison_page
+from guerdon.results.compare.as_text import comparison_text
+from guerdon.results.compare.compared import ComparedRuns
+from guerdon.results.compare.differences import ArmRate, difference, rate_of
+from guerdon.results.compare.prompts import shown_prompt
 from guerdon.results.compare.run_arms import (
     RunArm,
     RunRead,
@@ -19,45 +24,27 @@ from guerdon.results.compare.run_arms import (
     mean_curve,
     read_arms,
 )
-from guerdon.results.compare.settings import Setting, differing
+from guerdon.results.compare.settings import differing
 from guerdon.runs.headline import headline_key
 from guerdon.runs.run import Run
-from guerdon.store.report.chart_sections import drawn_names
-from guerdon.store.report.metric_curves import Curve
 
 BEFORE, AFTER = 0, -1  # the first and the last evaluation
 ONE_SEED = "one seed in an arm: the interval leaves out the spread between seeds"
 
 
 @dataclass(frozen=True)
-class RunComparison:
-    """Compared runs. `arms` are the runs, seeds of one recipe together; `metric` is what exams measured,
-    `rates` its values before and after, `differences` each arm less the first; `settings` is what was done
-    differently, `curves` are the means of each arm by name, `prompt` what was said to one prompt. `print` it, or ask for
-    `to_dict()` or `html()`."""
-
-    arms: list[RunArm]
-    metric: str
-    rates: dict[str, list[ArmRate | None]]  # by arm: before, after
-    differences: list[Difference]
-    settings: list[Setting]
-    curves: dict[str, list[Curve]]  # by name: one of each arm
-    prompt: PromptShown
-    notes: list[str] = field(default_factory=list)
+class RunComparison(ComparedRuns):
+    """Compared runs. `print` it, or ask for `to_dict()` or `html()`."""
 
     def __str__(self) -> str:
         return self.text()
 
     def text(self, width: int = 80) -> str:
         """As lines of so many columns."""
-        from guerdon.results.compare.as_text import comparison_text
-
         return comparison_text(self, width)
 
     def html(self) -> str:
         """A page in one file that loads nothing."""
-        from guerdon.results.compare.as_page import comparison_page
-
         return comparison_page(self)
 
     def to_dict(self) -> dict[str, Any]:

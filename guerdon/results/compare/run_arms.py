@@ -12,12 +12,12 @@ from typing import Any
 
 from guerdon.core.errors import UserError
 from guerdon.core.manifest import Damaged
+from guerdon.display.report.metric_curves import Curve, make_curves
 from guerdon.exams.tries import TriedProblem, unpacked
 from guerdon.runs.event_types import Evaluated, StepDone
 from guerdon.runs.events import latest
 from guerdon.runs.headline import ENDS, finite
 from guerdon.runs.run import Run
-from guerdon.store.report.metric_curves import Curve, make_curves
 
 ACCURACY = "pass@1"
 CostRow = dict[str, float]

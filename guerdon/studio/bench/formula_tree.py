@@ -15,8 +15,8 @@ from typing import Any
 
 import guerdon
 from guerdon.core.errors import UserError, unknown
-from guerdon.core.html import cut
 from guerdon.core.part import is_part
+from guerdon.core.shown_text import cut
 from guerdon.rewards.asking.function import Leaf
 from guerdon.rewards.asking.function import reward as function_reward
 from guerdon.rewards.formula.algebra import extreme

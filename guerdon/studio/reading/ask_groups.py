@@ -10,9 +10,9 @@ import numpy as np
 
 from guerdon.core.arrays import loads
 from guerdon.core.episode import End
-from guerdon.store.report.examples import RANKS
-from guerdon.store.report.rollout_view import ENDS
-from guerdon.store.report.troubles import error_text
+from guerdon.display.report.examples import RANKS
+from guerdon.display.report.rollout_view import ENDS
+from guerdon.display.report.troubles import error_text
 from guerdon.studio.library import Missing
 from guerdon.studio.reading import track_scores as scores
 from guerdon.studio.reading.opened_steps import StepFile

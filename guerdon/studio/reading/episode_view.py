@@ -10,10 +10,10 @@ import numpy as np
 
 from guerdon.core.arrays import loads
 from guerdon.core.episode import End
+from guerdon.display.report.rollout_view import ENDS
+from guerdon.display.report.troubles import error_text
+from guerdon.display.report.views import view_text
 from guerdon.runs.run import Run
-from guerdon.store.report.rollout_view import ENDS
-from guerdon.store.report.troubles import error_text
-from guerdon.store.report.views import view_text
 from guerdon.studio.library import Missing
 from guerdon.studio.reading import track_scores as scores
 from guerdon.studio.reading.opened_steps import Row, StepFile, followed_by

@@ -19,9 +19,9 @@ import numpy.typing as npt
 
 from guerdon.core.arrays import loads
 from guerdon.core.errors import UserError
+from guerdon.display.report.rollout_view import spelled_roles
 from guerdon.runs.rollout_files import read_table
 from guerdon.runs.run import Run
-from guerdon.store.report.rollout_view import spelled_roles
 from guerdon.studio.library import Missing, file_mark
 
 FILES, BYTES = 6, 1 << 30  # that are kept, at most

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from guerdon.display.report.rollout_view import split_detail
+from guerdon.display.report.troubles import error_text
 from guerdon.runs.rollout_table import WORDS
-from guerdon.store.report.rollout_view import split_detail
-from guerdon.store.report.troubles import error_text
 from guerdon.studio.reading.opened_steps import StepFile
 
 WIDE = 8  # numbers of a row of several that are shown

@@ -13,11 +13,11 @@ from dataclasses import asdict, dataclass
 from typing import Any, Literal
 from urllib.parse import urlencode
 
-from guerdon.core.html import cut
+from guerdon.core.shown_text import cut
+from guerdon.display.report.alarm_section import rollouts_of
+from guerdon.display.report.troubles import error_text
 from guerdon.runs.event_types import Alarmed, ScoresMissing, Stopped, TimeoutFired, Warned
 from guerdon.runs.never_applied import unapplied_columns
-from guerdon.store.report.alarm_section import rollouts_of
-from guerdon.store.report.troubles import error_text
 from guerdon.studio.runs.run_snapshot import Snapshot
 
 Level = Literal["bad", "warn", "note"]

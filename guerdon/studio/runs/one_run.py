@@ -5,13 +5,13 @@ from __future__ import annotations
 import shlex
 from typing import Any
 
-from guerdon.core.html import cut
+from guerdon.core.shown_text import cut
+from guerdon.display.report.study_section import study_section
 from guerdon.results.compare.settings import settings_of
 from guerdon.runs.event_types import Evaluated, StepDone
 from guerdon.runs.folder import resume_command
 from guerdon.runs.headline import COUNTS, ENDS, MEASURES, finite
-from guerdon.runs.run_page import resume_call
-from guerdon.store.report.study_section import study_section
+from guerdon.runs.run import resume_call
 from guerdon.studio.library import Library
 from guerdon.studio.runs.alarms import alarms_of
 from guerdon.studio.runs.evidence_view import has_proof

@@ -9,12 +9,12 @@ import threading
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
+from guerdon.display.report.chart_sections import HEADINGS, chart_title, drawn_names
+from guerdon.display.report.draws import BY_KIND, make_draws, shades
+from guerdon.display.report.metric_curves import Curve, make_curves, places_kept
 from guerdon.runs.event_types import StepDone
 from guerdon.runs.headline import now_metric
 from guerdon.runs.run import Run
-from guerdon.store.report.chart_sections import HEADINGS, chart_title, drawn_names
-from guerdon.store.report.draws import BY_KIND, make_draws, shades
-from guerdon.store.report.metric_curves import Curve, make_curves, places_kept
 from guerdon.studio.library import ShelvedRun
 from guerdon.studio.runs.run_snapshot import snapshot
 

@@ -11,13 +11,13 @@ from dataclasses import asdict
 from statistics import fmean
 from typing import Any
 
+from guerdon.display.report.metric_curves import Curve, places_kept
 from guerdon.results.compare.comparison import AFTER, BEFORE, chosen_metric
 from guerdon.results.compare.differences import ArmRate, difference, is_share, rate_of
 from guerdon.results.compare.prompts import shown_prompt
 from guerdon.results.compare.run_arms import RunArm, RunsRead, common, evaluation_curve, exam_numbers, read_arms
 from guerdon.results.compare.settings import differing
 from guerdon.results.compare.words import difference_words, in_words, rate_words
-from guerdon.store.report.metric_curves import Curve, places_kept
 from guerdon.studio.library import Library, Missing
 from guerdon.studio.runs.run_curves import BUCKETS, X, full_curves, places, sections, sent, smoothed, title_of
 from guerdon.studio.runs.run_snapshot import snapshot

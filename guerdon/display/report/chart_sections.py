@@ -9,11 +9,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from guerdon.store.report.charts import ChartTitle, LineChart, line_chart, spark
-from guerdon.store.report.draws import BY_KIND
-from guerdon.store.report.examples import RANKS
-from guerdon.store.report.metric_curves import Curve
-from guerdon.store.report.shown_numbers import ShownNumber, key_of, number
+from guerdon.display.report.charts import ChartTitle, LineChart, line_chart, spark
+from guerdon.display.report.draws import BY_KIND
+from guerdon.display.report.examples import RANKS
+from guerdon.display.report.metric_curves import Curve
+from guerdon.display.report.shown_numbers import ShownNumber, key_of, number
 
 POLICY = {  # by the last part of a metric's name
     "entropy": "Entropy",

@@ -11,17 +11,17 @@ from dataclasses import dataclass
 from typing import Any
 
 from guerdon.core.manifest import Damaged
+from guerdon.display.report.chart_sections import chart_title
+from guerdon.display.report.charts import LineChart, line_chart, px, step_number
+from guerdon.display.report.examples import StoredBatch
+from guerdon.display.report.metric_curves import Curve
+from guerdon.display.report.rollout_view import RolloutGroup, rollout_group
+from guerdon.display.report.shown_numbers import ShownNumber
+from guerdon.display.svg import scale
 from guerdon.runs.event_types import Alarmed
 from guerdon.runs.headline import WORTH, finite
 from guerdon.runs.rollout_files import read_batch
 from guerdon.runs.run import Run
-from guerdon.store.report.chart_sections import chart_title
-from guerdon.store.report.charts import LineChart, line_chart, px, step_number
-from guerdon.store.report.examples import StoredBatch
-from guerdon.store.report.metric_curves import Curve
-from guerdon.store.report.rollout_view import RolloutGroup, rollout_group
-from guerdon.store.report.shown_numbers import ShownNumber
-from guerdon.store.svg import scale
 
 FIRST_ID = 10_000  # of charts: those of the other sections count from 0
 SHOWN = 12  # alarms with their rollouts; of more there are the words

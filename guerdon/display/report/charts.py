@@ -10,9 +10,9 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from guerdon.store.report.metric_curves import Curve
-from guerdon.store.report.shown_numbers import ShownNumber, Style, key_of, number, show
-from guerdon.store.svg import Place, scale
+from guerdon.display.report.metric_curves import Curve
+from guerdon.display.report.shown_numbers import ShownNumber, Style, key_of, number, show
+from guerdon.display.svg import Place, scale
 
 WIDTH, HEIGHT = 340, 132
 LEFT, RIGHT, TOP, BOTTOM = 58.0, 334.0, 10.0, 112.0

@@ -2,22 +2,18 @@
 
 Every text is escaped, whatever wrote it: a completion may hold markup. Nothing is fetched and nothing runs. Colours are those
 of the page around, light or dark: only shades of its own text colour are added.
-Leaves out: what is shown of an object, which its class decides; the report of a run (`store/report`).
+Leaves out: what is shown of an object (`notebook.py`); the report of a run (`report`).
 """
 
 from __future__ import annotations
 
 import html
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-LONGEST = 300  # characters of a text in a cell
+from guerdon.core.shown_text import LONGEST, cut, number, visible
+
 ROWS = 20  # of a table, by default
-# control characters stand there as their pictures; what turns the direction of writing is spelled out
-HIDDEN = {code: 0x2400 + code for code in range(32) if chr(code) not in "\t\n"} | {0x7F: 0x2421}
-HIDDEN_WORDS = {code: f"\\u{code:04x}" for code in (0x061C, *range(0x200E, 0x2010), *range(0x202A, 0x202F))}
-HIDDEN_WORDS |= {code: f"\\u{code:04x}" for code in range(0x2066, 0x206A)}
 STYLE = (
     ".guerdon{font-size:.9em;line-height:1.4;color:inherit}"
     ".guerdon table{border-collapse:collapse;margin:.4em 0;width:auto}"
@@ -41,17 +37,6 @@ def escaped(value: Any, longest: int = LONGEST) -> str:
     '&lt;script&gt;'
     """
     return value if isinstance(value, _Html) else _Html(html.escape(visible(cut(str(value), longest))))
-
-
-def cut(text: str, longest: int = LONGEST) -> str:
-    """A text, its middle left out where it is long."""
-    half = max(1, (longest - 5) // 2)
-    return text if len(text) <= longest else f"{text[:half]} ... {text[-half:]}"
-
-
-def visible(text: str) -> str:
-    """A text in which nothing is hidden; lone surrogates, which have no UTF-8, are spelled out."""
-    return text.translate(HIDDEN).translate(HIDDEN_WORDS).encode("utf-8", "backslashreplace").decode()
 
 
 def table(titles: Sequence[str], rows: Iterable[Sequence[Any]], most: int = ROWS) -> str:
@@ -78,17 +63,6 @@ def page(title: str, *pieces: str) -> str:
     body = "".join(escaped(piece) for piece in pieces if piece)
     head = f"<strong>{escaped(title)}</strong>" if title else ""
     return f'<div class="guerdon"><style>{STYLE}</style>{head}{body}</div>'
-
-
-def number(value: Any) -> str:
-    """A number as people read it; a dash for none.
-
-    >>> number(0.25), number(3), number(None), number(float("nan"))
-    ('0.25', '3', '-', '-')
-    """
-    if value is None or (isinstance(value, float) and math.isnan(value)):
-        return "-"
-    return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
 def _cell(value: Any) -> str:

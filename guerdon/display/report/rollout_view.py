@@ -19,10 +19,10 @@ from guerdon.core.batch import Batch
 from guerdon.core.column import Column, Reason
 from guerdon.core.episode import End
 from guerdon.core.levels import starts
-from guerdon.store.report.examples import StoredBatch, choose, step_advantages
-from guerdon.store.report.shown_numbers import ShownNumber, key_of, show
-from guerdon.store.report.troubles import ErrorText, error_text
-from guerdon.store.report.views import view_text
+from guerdon.display.report.examples import StoredBatch, choose, step_advantages
+from guerdon.display.report.shown_numbers import ShownNumber, key_of, show
+from guerdon.display.report.troubles import ErrorText, error_text
+from guerdon.display.report.views import view_text
 
 STEPS_SHOWN = 600  # of one segment, each with its own colour; what follows is coloured as one
 REASONS = {

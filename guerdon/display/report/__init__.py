@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from guerdon.display.report.page import report_page
 from guerdon.runs.folder import RunFolder
 from guerdon.runs.run import Run
 from guerdon.runs.whole_files import atomic
-from guerdon.store.report.page import report_page
 
 __all__ = ["finish_report", "write_report"]
 

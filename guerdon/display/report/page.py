@@ -6,22 +6,22 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
+from guerdon.display.report.alarm_section import AlarmSection, alarm_section
+from guerdon.display.report.chart_sections import ChartSection, MetricRow, chart_sections, drawn_data, metric_rows
+from guerdon.display.report.draws import DrawsChart, draws_chart
+from guerdon.display.report.exam_results import ExamResults, exam_results
+from guerdon.display.report.examples import example_batches
+from guerdon.display.report.header import Header, report_header
+from guerdon.display.report.headline_chart import HeadlineChart, headline_chart
+from guerdon.display.report.metric_curves import make_curves
+from guerdon.display.report.prompting import Prompting, prompting
+from guerdon.display.report.rendering import content_policy, render, verbatim
+from guerdon.display.report.rollout_view import RolloutGroup, rollout_groups
+from guerdon.display.report.study_section import StudySection, study_section
+from guerdon.display.report.troubles import MissingScores, Note, missing_scores, warnings_of
 from guerdon.runs.event_types import Alarmed, Evaluated, StepDone
 from guerdon.runs.events import latest, read_events
 from guerdon.runs.run import Run
-from guerdon.store.report.alarm_section import AlarmSection, alarm_section
-from guerdon.store.report.chart_sections import ChartSection, MetricRow, chart_sections, drawn_data, metric_rows
-from guerdon.store.report.draws import DrawsChart, draws_chart
-from guerdon.store.report.exam_results import ExamResults, exam_results
-from guerdon.store.report.examples import example_batches
-from guerdon.store.report.header import Header, report_header
-from guerdon.store.report.headline_chart import HeadlineChart, headline_chart
-from guerdon.store.report.metric_curves import make_curves
-from guerdon.store.report.prompting import Prompting, prompting
-from guerdon.store.report.rendering import content_policy, render, verbatim
-from guerdon.store.report.rollout_view import RolloutGroup, rollout_groups
-from guerdon.store.report.study_section import StudySection, study_section
-from guerdon.store.report.troubles import MissingScores, Note, missing_scores, warnings_of
 
 MADE_OF = ("settings", "data", "options", "parts")  # of a run's config
 

@@ -42,7 +42,7 @@ def content_policy() -> str:
 @functools.cache
 def _environment() -> Environment:
     environment = Environment(
-        loader=PackageLoader("guerdon.store.report"),
+        loader=PackageLoader("guerdon.display.report"),
         autoescape=True,
         undefined=StrictUndefined,
         finalize=_visible,

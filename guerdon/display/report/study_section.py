@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from guerdon.core.manifest import Damaged
+from guerdon.display.report.shown_numbers import ShownNumber, Style, key_of, number
+from guerdon.display.report.troubles import Note
 from guerdon.runs.headline import exam_headline
 from guerdon.runs.run import Run
-from guerdon.store.report.shown_numbers import ShownNumber, Style, key_of, number
-from guerdon.store.report.troubles import Note
 
 
 @dataclass(frozen=True)

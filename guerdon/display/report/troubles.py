@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from guerdon.display.report.shown_numbers import ShownNumber, key_of, number
 from guerdon.runs.event_types import Event, ScoresMissing, TimeoutFired, Warned
-from guerdon.store.report.shown_numbers import ShownNumber, key_of, number
 
 
 @dataclass(frozen=True)

@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from guerdon.display.report.charts import Whiskers, spark, whiskers
+from guerdon.display.report.metric_curves import Curve
+from guerdon.display.report.shown_numbers import ShownNumber, Style, key_of, number
 from guerdon.runs.event_types import Evaluated
 from guerdon.runs.headline import ENDS, finite
-from guerdon.store.report.charts import Whiskers, spark, whiskers
-from guerdon.store.report.metric_curves import Curve
-from guerdon.store.report.shown_numbers import ShownNumber, Style, key_of, number
 
 ELSEWHERE = ("steps_done", "tasks", "tries", "length", "missing")  # stand in the lead of the pass rates
 

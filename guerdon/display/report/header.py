@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from guerdon.display.report.shown_numbers import ShownNumber, key_of, number
 from guerdon.runs.event_types import Evaluated, StepDone
 from guerdon.runs.folder import resume_command
 from guerdon.runs.headline import Headline, Point
 from guerdon.runs.run import Run
-from guerdon.store.report.shown_numbers import ShownNumber, key_of, number
 
 TIMES = {"seconds": ("s", 1, 600), "minutes": ("min", 60, 36000), "hours": ("h", 3600, float("inf"))}
 

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from guerdon.display.report.charts import Tick, axis_tick, line_path, px, round_ticks
+from guerdon.display.report.metric_curves import Curve
+from guerdon.display.report.shown_numbers import ShownNumber, Style, key_of, number, show
+from guerdon.display.svg import Place, scale
 from guerdon.runs.headline import Headline, Point, now_metric
-from guerdon.store.report.charts import Tick, axis_tick, line_path, px, round_ticks
-from guerdon.store.report.metric_curves import Curve
-from guerdon.store.report.shown_numbers import ShownNumber, Style, key_of, number, show
-from guerdon.store.svg import Place, scale
 
 WIDTH, HEIGHT = 720, 200
 LEFT, RIGHT, TOP, BOTTOM = 48.0, 712.0, 8.0, 172.0

@@ -15,9 +15,9 @@ from typing import Any
 from tokenizers import Tokenizer
 
 from guerdon.core.episode import Segment
+from guerdon.display.report.examples import StoredBatch
+from guerdon.display.report.shown_numbers import ShownNumber, key_of, number
 from guerdon.runs.run import Run
-from guerdon.store.report.examples import StoredBatch
-from guerdon.store.report.shown_numbers import ShownNumber, key_of, number
 
 TOKENS_SHOWN = 1000
 LARGEST = 256 << 20  # bytes of a file that is read

@@ -11,11 +11,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from guerdon.display.report.charts import Tick, px, step_number
+from guerdon.display.report.shown_numbers import ShownNumber, key_of, number
+from guerdon.display.svg import scale
 from guerdon.runs.event_types import StepDone
 from guerdon.runs.headline import DRAWS, finite
-from guerdon.store.report.charts import Tick, px, step_number
-from guerdon.store.report.shown_numbers import ShownNumber, key_of, number
-from guerdon.store.svg import scale
 
 BY_KIND = (DRAWS, "share/", "score/", "history/")  # metrics with a number for each kind: too many for a chart each
 COLUMNS = 120  # more steps than that share columns

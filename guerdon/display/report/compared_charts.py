@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from guerdon.store.report.charts import BOTTOM, HEIGHT, LEFT, RIGHT, TOP, WIDTH, ChartTitle, line_path, px
-from guerdon.store.report.metric_curves import Curve
-from guerdon.store.report.shown_numbers import show
-from guerdon.store.svg import scale
+from guerdon.display.report.charts import BOTTOM, HEIGHT, LEFT, RIGHT, TOP, WIDTH, ChartTitle, line_path, px
+from guerdon.display.report.metric_curves import Curve
+from guerdon.display.report.shown_numbers import show
+from guerdon.display.svg import scale
 
 
 @dataclass(frozen=True)

@@ -1,1 +1,0 @@
-"""The report of a run. Everything on it is read from the run folder (`guerdon/runs`)."""
