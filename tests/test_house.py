@@ -98,6 +98,7 @@ MAY_IMPORT = {
         "judges",
         "bridges",
         "runs",
+        "display",
         "training",
         "network",
     },
