@@ -39,6 +39,9 @@ NAMES = {
     "guerdon.watch.sightings.Sighting": "RuleAlarm",
 }
 MOVED = {  # a module: those that it was before, or that went into it
+    "core.gradient_passes": "core.exact core.pass_sizes",
+    "core.task": "core.silent_tracks",
+    "engine.batching": "engine.sampler",
     "audits.adversary.attack": "audits.adversary.attacking",
     "audits.auditing": "audits.reward.auditing loop.checking",
     "audits.contamination.probe": "audits.contamination.contamination_probe audits.contamination.separation",
@@ -121,7 +124,7 @@ MOVED = {  # a module: those that it was before, or that went into it
     "recipes.process.t_reg": "recipes.process.t_reg.parts recipes.process.t_reg.recipe",
     "rewards.asking.calls": "rewards.asking.boxed_calls rewards.asking.own_loop",
     "rewards.formula.algebra": "rewards.formula.gates rewards.formula.metric_weight rewards.formula.rarity",
-    "rewards.formula.scores": "rewards.formula.where",
+    "rewards.formula.scores": "rewards.asking.outcomes rewards.formula.where",
     "rewards.model.confidence": "rewards.model.perplexity",
     "rewards.model.reward_models": "rewards.model.both_directions rewards.model.implicit_reward",
     "rewards.stage.placing": "rewards.stage.environment_pay",

@@ -10,7 +10,7 @@ from typing import Any
 
 from guerdon.core.batch import Batch
 from guerdon.core.errors import RunStopped
-from guerdon.core.silent_tracks import makes_no_text
+from guerdon.core.task import makes_no_text
 from guerdon.rewards.asking.function import Leaf
 from guerdon.rewards.asking.samples import Roles, each_role, paths
 from guerdon.rewards.formula.reward import Reward

@@ -18,8 +18,8 @@ from guerdon.core.pack import cat, pack, unpack
 from guerdon.core.part import part
 from guerdon.core.task import Ask, Sampling
 from guerdon.display.report.views import view_text
+from guerdon.engine.batching import answer
 from guerdon.engine.player import Player
-from guerdon.engine.sampler import answer
 from guerdon.models.tables import tabular
 from guerdon.models.token_rows import rows
 from guerdon.runs.rollout_files import read_batch, write_batch

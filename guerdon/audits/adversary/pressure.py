@@ -30,7 +30,7 @@ from guerdon.core.task import Sampling, TaskSource, truth_of
 from guerdon.envs.simple import single_turn
 from guerdon.exams.best_of_n import chosen
 from guerdon.exams.tries import powers
-from guerdon.losses.penalties import k3
+from guerdon.losses.terms import k3
 from guerdon.models.probing import probe
 from guerdon.rewards.asking.samples import fields_of
 from guerdon.rewards.formula.reward import Reward

@@ -22,9 +22,8 @@ from guerdon.core.part import knob, live, part, state
 from guerdon.core.seeds import generator
 from guerdon.rewards.asking.function import Leaf
 from guerdon.rewards.asking.knob_checks import check_plain
-from guerdon.rewards.asking.outcomes import outcome_of
 from guerdon.rewards.asking.samples import Samples
-from guerdon.rewards.formula.scores import Outcome
+from guerdon.rewards.formula.scores import Outcome, outcome_of
 from guerdon.text.answers import marked, normal, number
 
 
