@@ -15,6 +15,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
+from source_trees import tree
 
 from guerdon.cli.shelves import WANT_EXTRAS
 from guerdon.core.lazy import places_of
@@ -192,11 +193,6 @@ MANY_KNOBS = {
 
 def modules() -> list[Path]:
     return sorted(PACKAGE.rglob("*.py"))
-
-
-@functools.cache
-def tree(path: Path) -> ast.Module:
-    return ast.parse(path.read_text())
 
 
 @functools.cache

@@ -87,23 +87,34 @@ class Sources:
 
     house: Path = HOUSE
     own: Path | None = None  # the folder of other code
+    package: Sources | None = None  # where the package has been read already
     files: dict[str, SourceFile | None] = field(default_factory=dict)
     _paths: dict[str, Path | None] = field(default_factory=dict)
     _bytes: dict[str, str] = field(default_factory=dict)
     _meant: dict[tuple[str, str], tuple[str, str] | None] = field(default_factory=dict)
 
+    def _holder(self, module: str) -> Sources:
+        """Who reads a module: a user's own file is read here."""
+        return self if self.package is None or module.endswith(".py") else self.package
+
     def path(self, module: str) -> Path | None:
+        if (holder := self._holder(module)) is not self:
+            return holder.path(module)
         if module not in self._paths:
             self._paths[module] = path_of(module, self.house, self.own)
         return self._paths[module]
 
     def file(self, module: str) -> SourceFile | None:
+        if (holder := self._holder(module)) is not self:
+            return holder.file(module)
         if module not in self.files:
             path = self.path(module)
             self.files[module] = SourceFile(path.read_text(encoding="utf-8")) if path is not None else None
         return self.files[module]
 
     def bytes_of(self, module: str) -> str:
+        if (holder := self._holder(module)) is not self:
+            return holder.bytes_of(module)
         if module not in self._bytes:
             path = self.path(module)
             self._bytes[module] = hashlib.sha256(path.read_bytes()).hexdigest()[:DIGITS] if path is not None else ""
@@ -111,6 +122,8 @@ class Sources:
 
     def resolve(self, module: str, dotted: str) -> tuple[str, str] | None:
         """The module and name of what code in a module means by `a.b`; None where it is a library's, or nothing that counts."""
+        if (holder := self._holder(module)) is not self:
+            return holder.resolve(module, dotted)
         if (module, dotted) not in self._meant:
             self._meant[module, dotted] = self._resolved(module, dotted)
         return self._meant[module, dotted]
@@ -146,7 +159,7 @@ class Sources:
         stub = self.house.joinpath(*filter(None, module.split(".")), "__init__.pyi")
         if not stub.is_file():
             return None
-        where = self._stub(stub).get(name)
+        where = (self.package or self)._stub(stub).get(name)
         if where is None or not where[0].startswith(f"{NAME}."):
             return None
         return self.resolve(where[0].partition(".")[2], where[1] or name)
@@ -345,7 +358,7 @@ def today() -> Sources:
 
 def _here(modules: Iterable[str]) -> Sources:
     """The files as they are: a user's own may change while this process runs."""
-    return Sources() if any(module.endswith(".py") for module in modules) else today()
+    return Sources(package=today()) if any(module.endswith(".py") for module in modules) else today()
 
 
 @functools.cache

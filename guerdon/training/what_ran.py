@@ -66,7 +66,7 @@ class WhatRan:
         self.units: set[str] = set(ran_in(folder)) if folder is not None else set()
         roots = [HOUSE, Path(guerdon.__file__).parent, *([beside, beside.resolve()] if beside is not None else [])]
         self._places = tuple(f"{root}{os.sep}" for root in roots)  # a package may be imported by way of a link
-        self._met: set[CodeType] = set()
+        self._met: dict[int, CodeType] = {}  # by identity: to hash code takes as long as a hundred calls
         self._tool = 0
         self._others: tuple[Any, Any] = (None, None)  # what a debugger set before
 
@@ -112,23 +112,23 @@ class WhatRan:
     def _called(self, frame: FrameType, event: str, argument: Any) -> None:
         """Called for every call: its own lines are not traced."""
         code = frame.f_code
-        if code not in self._met:
+        if id(code) not in self._met:
             self._note(code, frame)
 
     def _began(self, code: CodeType, offset: int) -> Any:
         self._note(code, sys._getframe(1))
-        return sys.monitoring.DISABLE if code in self._met else None  # type: ignore[attr-defined]
+        return sys.monitoring.DISABLE if id(code) in self._met else None  # type: ignore[attr-defined]
 
     def _note(self, code: CodeType, frame: FrameType) -> None:
         if not code.co_filename.startswith(self._places) or not code.co_flags & OPTIMISED:
-            self._met.add(code)
+            self._met[id(code)] = code
             return
         above: FrameType | None = frame
         while above is not None:  # code run by an import runs once in a process, traced or not
             if above.f_code.co_filename.startswith(IMPORTS):
                 return
             above = above.f_back
-        self._met.add(code)
+        self._met[id(code)] = code
         module, name = module_of(code.co_filename), code.co_qualname.partition(LOCALS)[0].partition(".<")[0]
         if not name.startswith("<") and not is_left_out(
             module
