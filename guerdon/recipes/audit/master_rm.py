@@ -15,6 +15,7 @@ from collections.abc import Mapping
 from statistics import fmean
 from typing import Any
 
+from guerdon.core.needs import Needs
 from guerdon.core.part import knob, part
 from guerdon.core.recipe import Claim, Recipe, recipe
 from guerdon.core.seeds import derive
@@ -49,6 +50,7 @@ from guerdon.tasks.roles import said, verdict, verify_view
         unit="steps",
     ),
     on=sft,
+    needs=Needs(errors=True, step_checker=True),
 )
 def master_rm(
     base: Recipe,

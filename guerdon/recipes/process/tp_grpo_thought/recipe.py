@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
+from guerdon.core.needs import Needs
 from guerdon.core.recipe import Claim, Recipe, recipe
 from guerdon.models.frozen_copy import snapshot
 from guerdon.recipes.house.grpo import grpo
@@ -36,6 +37,7 @@ from guerdon.tasks.stepwise import by_steps
         **STEPS,
     ),
     on=grpo,
+    needs=Needs(step_checker=True, text=True),
 )
 def tp_grpo_thought(
     base: Recipe,
