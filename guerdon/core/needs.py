@@ -66,8 +66,17 @@ NEEDED = {  # by the field of `Needs`
     ),
     "finite": Need("data", "finite", "a finite set of problems", "--data FILE, or --task chain:3@128"),
     "endless": Need("data", "generator", "a generator of problems", FAMILY),
-    "text": Need("model", "text", "a model of text", "--model sprig, or the folder of a language model"),
+    "one_turn": Need(
+        "data", "one turn", "problems of one turn", "--data FILE, or a --task without tools or another environment"
+    ),
+    "text": Need("model", "", "a model of text", "--model sprig, or the folder of a language model"),
     "roles": Need("model", "roles", "a model that knows sprig's roles", "--model sprig, or a model trained from it"),
+    "decoder": Need(
+        "model",
+        "own decoder",
+        "a model in guerdon's own decoder",
+        "--model sprig, or a folder of Llama, Qwen and the like (docs/models.md)",
+    ),
     "tools": Need("model", "tools", "a model that calls any tools", "--model with a folder of a chat model"),
     "second": Need("model", "2nd model", "a second model"),
     "sandbox": Need("machine", "sandbox", "a sandbox for programs", "use Linux (guerdon doctor)"),
@@ -90,7 +99,7 @@ class Needs:
         explained: wrong programs, and what is wrong with each in words.
         searched: solutions that try several ways before the right one.
         databases: questions on databases, answered by queries.
-        families: the families whose problems it can use, as text.
+        families: the families whose problems it can use, in a text; what may be given instead follows after a |.
         preferences: a better and a worse answer to a prompt.
         labels: answers that are labelled good or bad.
         step_labels: solutions whose steps are labelled right or wrong.
@@ -98,8 +107,10 @@ class Needs:
         domains: kinds of several families.
         finite: a set of problems that ends.
         endless: a generator of problems.
+        one_turn: problems that are answered in one turn, for methods with an environment of their own.
         text: a model that reads and writes any text.
         roles: a model that knows the words in which sprig's roles are asked: verify, revise, reflect, forecast.
+        decoder: a model that runs in guerdon's own decoder, not through `transformers`.
         tools: a model that calls several tools, or one with several arguments.
         second: a second model, by the knob that names it.
         sandbox: a machine on which programs can run in the sandbox.
@@ -127,8 +138,10 @@ class Needs:
     domains: bool | str | None = None
     finite: bool | str | None = None
     endless: bool | str | None = None
+    one_turn: bool | str | None = None
     text: bool | str | None = None
     roles: bool | str | None = None
+    decoder: bool | str | None = None
     tools: bool | str | None = None
     second: str | None = None
     sandbox: bool | str | None = None
@@ -152,13 +165,18 @@ class Needs:
     def instead(self, name: str) -> list[list[str]]:
         """What may be given in place of a need: each of the lists would do."""
         value = getattr(self, name)
-        ways = value.split("|") if isinstance(value, str) and name != "families" else []
-        return [way.split("+") for way in ways]
+        ways = value.split("|") if isinstance(value, str) else []
+        return [way.split("+") for way in ways[name == "families" :]]
+
+    @property
+    def of_families(self) -> list[str]:
+        """The families whose problems it can use."""
+        return (self.families or "").partition("|")[0].split()
 
     def missing(self, of: str, has: Collection[str], given: Collection[str] = ()) -> tuple[str, ...]:
         """What is needed of the data, the model or the machine, and is neither among what that `has` (of its families one is
         enough) nor replaced by what was `given`: knobs, and the reward."""
-        there = {*has, *(["families"] if set((self.families or "").split()) & {*has} else [])}
+        there = {*has, *(["families"] if set(self.of_families) & {*has} else [])}
         return tuple(
             name
             for name in self.names
@@ -169,11 +187,12 @@ class Needs:
 
     def how(self, name: str) -> str:
         """How something that is missing is supplied."""
+        known = NEEDED[name].how
         if name == "families":
-            first, *more = (self.families or "").split()
-            return f"--task {first}:3" + (f" (or {', '.join(more)})" if more else "")
+            first, *more = self.of_families
+            known = f"--task {first}:3" + (f" (or {', '.join(more)})" if more else "")
         ways = [" ".join(_given(each) for each in way) for way in self.instead(name)]
-        return ", or ".join([*filter(None, [NEEDED[name].how]), *ways])
+        return ", or ".join([*filter(None, [known]), *ways])
 
     @property
     def in_full(self) -> str:
@@ -183,7 +202,8 @@ class Needs:
         return "; ".join([*world, *words]) or "nothing but problems"
 
     def __str__(self) -> str:
-        return ", ".join(["fixed world"] * bool(self.world) + [NEEDED[name].word for name in self.names])
+        """In words for a table: what nearly every recipe needs, a model of text, has none."""
+        return ", ".join(["fixed world"] * bool(self.world) + [word for n in self.names if (word := NEEDED[n].word)])
 
 
 def _given(name: str) -> str:

@@ -60,5 +60,5 @@ def other_rows(entry: RecipeEntry, error: UserError) -> Unmet:
 def _refuse(who: str, needs: Needs, of: str, has: Collection[str], given: Collection[str], lacks: str) -> None:
     for name in needs.missing(of, has, given):
         which = "" if name == "second" else f", which {lacks}"
-        what = f"problems of {needs.families}" if name == "families" else NEEDED[name].what
+        what = f"problems of {' or '.join(needs.of_families)}" if name == "families" else NEEDED[name].what
         raise Unmet(f"{who} needs {what}{which}: {needs.how(name)}")

@@ -10,9 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from guerdon.core.model import Model
+from guerdon.models.architectures import known_architectures
 from guerdon.models.chat import taught_format
 from guerdon.models.shipped_models import NAMES, SHIPPED
 
+DECODER = "logp_at"  # a reading that guerdon's own decoder alone has
 POLICY = Path("models") / "policy"  # in the folder of a run
 MADE_WITHOUT_TEXT = frozenset({"tabular"})  # of the models that are made by name
 
@@ -21,14 +23,14 @@ def model_facts(model: Any) -> frozenset[str]:
     """What a model has, by its name, its folder or itself.
 
     >>> [sorted(model_facts(name)) for name in ("sprig", "tabular", "ORG/NAME")]
-    [['roles', 'text'], [], ['text', 'tools']]
+    [['decoder', 'roles', 'text'], [], ['decoder', 'text', 'tools']]
     """
     if isinstance(model, Model):
         chat = getattr(model, "chat", None)
-        return frozenset() if chat is None else _of_format(chat.calls)
+        return frozenset() if chat is None else _of_format(chat.calls, DECODER in model.reads)
     name = str(model)
     if name in NAMES and not Path(name).exists():
-        return frozenset() if name in MADE_WITHOUT_TEXT else _of_format("")
+        return frozenset() if name in MADE_WITHOUT_TEXT else _of_format("", name == "lm")
     return _of_folder(SHIPPED.get(name, Path(name)))
 
 
@@ -40,12 +42,13 @@ def _of_folder(folder: Path) -> frozenset[str]:
     source = str(own.get("knobs", {}).get("source") or ".")
     place = SHIPPED.get(source, folder / source)
     template = str(_read(place / "tokenizer_config.json").get("chat_template") or "")
-    return _of_format(taught_format(template))
+    architectures = _read(place / "config.json").get("architectures") or []
+    return _of_format(taught_format(template), not architectures or architectures[0] in known_architectures())
 
 
-def _of_format(calls: str) -> frozenset[str]:
-    """By how the model writes calls, which says who taught it."""
-    return frozenset({"text", "roles"} if calls == "sprig" else {"text", "tools"})
+def _of_format(calls: str, in_decoder: bool) -> frozenset[str]:
+    """By how the model writes calls, which says who taught it, and by what it runs in."""
+    return frozenset({"text", *(["decoder"] if in_decoder else []), "roles" if calls == "sprig" else "tools"})
 
 
 def _read(file: Path) -> dict[str, Any]:

@@ -217,8 +217,8 @@ class rows:
         return await self.open().check.wait(task, completion) if task.answer else None
 
     def __getattr__(self, name: str) -> Any:
-        """`solution(task)`, where the rows have worked solutions; `passed` and `passed_later(task, completion)`, a bool for each
-        of a row's tests, where programs are tested."""
+        """`solution(task)`, where the rows have worked solutions; where programs are tested `passed` and
+        `passed_later(task, completion)`, a bool for each of a row's tests."""
         if name == SOLUTION and "path" in self.__dict__:
             columns = self.open().own.reader.columns
             if columns.solution or columns.mark or columns.is_chat:

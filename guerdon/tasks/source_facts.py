@@ -36,6 +36,8 @@ def facts_of(source: Any) -> frozenset[str]:
     first = [kind.get("train", 0) for kind in kinds.values()]
     families = {task.family for task in first}
     has = {end, *families, *(["solutions"] if all("solution" in task.meta for task in first) else [])}
+    if not any(hasattr(each, "home") for each in [source, *kinds.values()]):
+        has.add("one_turn")
     has |= {name for name, method in METHODS.items() if all(hasattr(kind, method) for kind in kinds.values())}
     if getattr(source, "has_answers", True):
         has.add("answers")

@@ -35,7 +35,7 @@ from guerdon.select.hints import hint, unhinted, until_solved
         settings="prompts=16 tries=8 lr=5e-5 max_tokens=64",
     ),
     on=grpo,
-    needs=Needs(solutions="hint.solution"),
+    needs=Needs(solutions="solution|hint.solution", one_turn="how"),
 )
 def guide(
     base: Recipe,

@@ -43,7 +43,7 @@ FORMS: Any = {"baseline": f"{NAME} template=choice", **ARMS}
         Claim(says="General problems asked openly solve more over all domains than asked as choices.", **FORMS),
     ),
     on=grpo,
-    needs=Needs(domains=True),
+    needs=Needs(domains=True, families="countdown addition equation chain modular bases units|math"),
 )
 def nemotron_crossthink(
     base: Recipe,

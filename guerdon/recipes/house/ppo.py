@@ -26,7 +26,7 @@ from guerdon.recipes.house.heads import with_head
 from guerdon.recipes.house.shared import learn, on_policy, paid, scored
 
 
-@recipe("ppo", family="house", paper="arXiv:1707.06347", needs=Needs(answers="reward"))
+@recipe("ppo", family="house", paper="arXiv:1707.06347", needs=Needs(answers="reward", text=True))
 def ppo(
     task: Any,
     model: Model,

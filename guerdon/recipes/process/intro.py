@@ -151,7 +151,7 @@ drawn = candidates  # by another name than the recipe's knob
         **HARDER,
     ),
     on=grpo,
-    needs=Needs(text=True),
+    needs=Needs(text=True, decoder=True),
 )
 def intro(
     base: Recipe,

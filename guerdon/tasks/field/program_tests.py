@@ -93,7 +93,8 @@ def each_passed(task: Task, completion: str) -> list[bool]:
 
     >>> from guerdon.core.task import Task
     >>> from guerdon.tasks.field.program_tests import each_passed
-    >>> each_passed(Task("1", "Double.", meta={"test_list": ["assert f(2) == 4", "assert f(3) == 9"]}), "def f(x): return 2 * x")
+    >>> problem = Task("1", "Double.", meta={"test_list": ["assert f(2) == 4", "assert f(3) == 9"]})
+    >>> each_passed(problem, "def f(x): return 2 * x")
     [True, False]
     """
     program, entry, singles = _one_by_one(task, completion)

@@ -46,7 +46,7 @@ from guerdon.search.grown_trees import sampled_tree
         budget=30,
         unit="steps",
     ),
-    needs=Needs(answers=True, text=True),
+    needs=Needs(answers=True, text=True, one_turn=True),
 )
 def what_srms_reward(
     task: Any,
