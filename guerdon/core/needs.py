@@ -38,7 +38,6 @@ NEEDED = {  # by the field of `Needs`
         "tests one by one",
         '--data FILE with a column "test_list" --check python, or --task functions:3',
     ),
-    "explained": Need("data", "explained errors", "wrong programs with an explanation", "--task functions:3"),
     "searched": Need("data", "searches", "solutions that try several ways", "--task countdown:4"),
     "databases": Need("data", "databases", "databases to query", "--task text_to_sql:2"),
     "families": Need("data", "families", "problems of certain families"),
@@ -96,7 +95,6 @@ class Needs:
         errors: wrong solutions with a known error, which generated families make.
         step_checker: a check of any single line of a solution.
         tests: programs with tests that are counted one by one.
-        explained: wrong programs, and what is wrong with each in words.
         searched: solutions that try several ways before the right one.
         databases: questions on databases, answered by queries.
         families: the families whose problems it can use, in a text; what may be given instead follows after a |.
@@ -127,7 +125,6 @@ class Needs:
     errors: bool | str | None = None
     step_checker: bool | str | None = None
     tests: bool | str | None = None
-    explained: bool | str | None = None
     searched: bool | str | None = None
     databases: bool | str | None = None
     families: str | None = None

@@ -66,7 +66,17 @@ OWN_DATA = (
         "a family of your own: a generator with a checker of steps",
         "--task FILE.py:NAME:LEVEL",
         frozenset(
-            {"answers", "solutions", "errors", "step_checker", "preferences", "labels", "step_labels", "endless"}
+            {
+                "answers",
+                "solutions",
+                "errors",
+                "step_checker",
+                "preferences",
+                "labels",
+                "step_labels",
+                "endless",
+                "one_turn",
+            }
         ),
     ),
 )

@@ -36,7 +36,7 @@ from guerdon.tasks.mixtures import mixture
         settings="prompts=16 tries=8 lr=5e-5 max_tokens=64",
     ),
     on=grpo,
-    needs=Needs(errors=True, step_checker=True, roles=True),
+    needs=Needs(one_turn=True),
 )
 def medcco(
     base: Recipe,

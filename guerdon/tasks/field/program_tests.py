@@ -101,6 +101,16 @@ def each_passed(task: Task, completion: str) -> list[bool]:
     return [judged(shared_sandbox().check_now(program, each, entry, limits=ONE_TEST)) for each in singles]
 
 
+def first_failing(task: Task, completion: str) -> str:
+    """The first of the tests of a row's problem that the program in a completion fails; empty where it passes all."""
+    failed = [
+        test
+        for test, is_so in zip(_one_by_one(task, completion)[2], each_passed(task, completion), strict=True)
+        if not is_so
+    ]
+    return f"{failed[0]} fails" if failed else ""
+
+
 async def each_passed_later(task: Task, completion: str) -> list[bool]:
     """The same, for a caller that can await: many programs run at once."""
     program, entry, singles = _one_by_one(task, completion)
