@@ -95,9 +95,9 @@ def test_every_recipe_that_takes_problems_trains_on_some_of_ones_own():
     fixed = {name for name, listing in listings().items() if listing.needs.world}
     assert fixed == {name for name, listing in listings().items() if "task" not in listing.takes}
     able = [name for name in PUBLISHED if any(TABLE[name][form] for form in FOUR)]
-    assert len(able) >= 37
+    assert len(able) >= 40
     unable = {name for name in TABLE if not any(TABLE[name][form] for form in FORMS)} - fixed
-    assert unable == {"clpo", "ledex", "reasoning-sql", "searcher"}  # of certain families alone
+    assert unable == {"clpo", "reasoning-sql", "searcher"}  # of certain families alone
 
 
 def test_what_is_read_off_a_recipes_text_is_what_it_is():
@@ -126,8 +126,9 @@ def test_needs_add_up_along_recipes_and_say_what_may_stand_in():
     assert needs.missing("data", {"answers", "kinds"}, {"scorer"}) == () == needs.missing("model", ())
     assert needs.how("step_checker").endswith("or --set prm=... --set teacher=..., or --set scorer=...")
     assert needs.how("answers").endswith("or --reward R")
-    full = "answers to check (or --reward R); a checker of single steps (or --set prm=... and --set teacher=... or --set scorer=...)"
-    assert needs.in_full == f"{full}; problems of several kinds" and Needs().in_full == "nothing but problems"
+    lines = "a checker of single steps (or --set prm=... and --set teacher=... or --set scorer=...)"
+    assert needs.in_full == f"answers to check (or --reward R); {lines}; problems of several kinds"
+    assert Needs().in_full == "nothing but problems"
     few = Needs(families="chain trace|math")
     assert few.missing("data", {"clock"}) == ("families",) and few.missing("data", {"trace"}) == ()
     assert few.missing("data", {"clock"}, {"math"}) == ()
@@ -151,14 +152,14 @@ def cli(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureF
     ("name", "data", "line"),
     [
         (
-            "master-rm",
+            "fin-prm",
             "answers.csv",
-            "master-rm needs wrong solutions with a known error, which answers.csv does not have:",
+            "fin-prm needs a checker of single steps, which answers.csv does not have: --task chain:3",
         ),
         (
-            "ledex",
+            "verpo",
             "answers.csv",
-            "ledex needs tests one by one, which answers.csv does not have: --data FILE with a column",
+            "verpo needs tests one by one, which answers.csv does not have: --data FILE with a column",
         ),
         ("reasoning-sql", "answers.csv", "databases to query, which answers.csv does not have: --task text_to_sql:2"),
         (
