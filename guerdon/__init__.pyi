@@ -29,6 +29,7 @@ from guerdon.core.errors import RunStopped as RunStopped
 from guerdon.core.errors import UserError as UserError
 from guerdon.core.function_parts import stage as stage
 from guerdon.core.learn import Learn as Learn
+from guerdon.core.needs import Needs as Needs
 from guerdon.core.optim import adam as adam
 from guerdon.core.optim import sgd as sgd
 from guerdon.core.pack import pack as pack

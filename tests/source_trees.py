@@ -6,7 +6,7 @@ from __future__ import annotations
 import ast
 from pathlib import Path
 
-from guerdon.store.identity import HOUSE, module_of, today
+from guerdon.evidence.identity import HOUSE, module_of, today
 
 
 def tree(path: Path) -> ast.Module:

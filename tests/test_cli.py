@@ -161,7 +161,8 @@ def test_show_lays_out_a_recipe(cli: Cli) -> None:
         assert line in said.out.splitlines(), line
     assert "reference = snapshot(of='policy')" in said.out
     found = cli("show", "./mine.py:mine", "--task", "parity", "--set", "tries=2", "--json").json
-    assert found["recipe"] == "mine" and found["knobs"] == {"tries": 4} and found["needs"] == ["task", "model"]
+    assert found["recipe"] == "mine" and found["knobs"] == {"tries": 4} and found["required"] == ["task", "model"]
+    assert found["needs"] == [] and found["world"] is None
     assert found["parts"]["knobs"]["curriculum"]["knobs"]["tries"] == 2
     assert found["shown_for"] == {"task": "parity", "model": "tabular"}
 

@@ -92,7 +92,9 @@ def _show_recipe(output: Output, name: str, slots: dict[str, str | None], settin
             "paper": entry.paper,
             "about": entry.about,
             "claims": [dataclasses.asdict(c) for c in entry.claims],
-            "needs": [s for s in ("task", "model", "reward") if s in parameters and _required(parameters[s])],
+            "needs": list(entry.needs.names),
+            "world": entry.needs.world,
+            "required": [s for s in ("task", "model", "reward") if s in parameters and _required(parameters[s])],
             "knobs": {k: _plain(v) for k, v in entry.knobs().items()},
             "knob_words": knob_words.recipe_knobs(entry.functions, entry.knobs()),
             "shown_for": {**{s: v for s, v in slots.items() if v is not None}, **filled},
@@ -216,6 +218,7 @@ def _tell_recipe(output: Output, entry: RecipeEntry) -> None:
         if text:
             output.say(text)
             output.say()
+    output.say(f"needs: {entry.needs.in_full}")
     for claim in entry.claims:
         output.say(f"claim: {claim.says}" + ("" if claim.kind in ALONE else f" (against {claim.baseline})"))
     output.say("knobs (--set KNOB=VALUE)")

@@ -87,6 +87,11 @@ class Refused(UserError):
     """A template that wants another conversation."""
 
 
+def taught_format(template: str) -> str:
+    """The format that a template shows tool calls in; the one that most models were taught, where it shows none."""
+    return next((name for name, signs in CALLS.items() if any(sign in template for sign in signs)), "hermes")
+
+
 class Chat:
     """The conversation format of a model. `ends` are the tokens that end a turn: the first is the one it is trained to
     generate."""
@@ -139,8 +144,7 @@ class Chat:
     @property
     def calls(self) -> str:
         """The format that the template shows tool calls in; the one that most models were taught, where it shows none."""
-        template = self.format.template or ""
-        return next((name for name, signs in CALLS.items() if any(sign in template for sign in signs)), "hermes")
+        return taught_format(self.format.template or "")
 
     def _said(self, view: Any) -> list[Any]:
         """The messages of a view. The text of a system message goes before the user's where it has no place of its own."""

@@ -18,8 +18,9 @@ from guerdon import tasks
 from guerdon.core.errors import InputNote, Notice, UserError
 from guerdon.core.manifest import Damaged, manifest_owner
 from guerdon.core.model import Model
+from guerdon.core.needs import Rows
 from guerdon.core.part import describe, fingerprint, knobs, label, walk
-from guerdon.core.recipe import Recipe, RecipeEntry, Rows, Study
+from guerdon.core.recipe import Recipe, RecipeEntry, Study
 from guerdon.core.shown_text import cut
 from guerdon.core.stages import shelf_of
 from guerdon.core.task import TaskSource
@@ -35,13 +36,14 @@ from guerdon.runs.run import Run
 from guerdon.tasks.files import name_of, rows, rows_of
 from guerdon.tasks.preference_files import preferences
 from guerdon.tasks.recited_rows import RecitedRows
-from guerdon.tasks.row_columns import first_of
+from guerdon.tasks.row_columns import OtherRows, first_of
 from guerdon.tasks.step_files import labelled_steps
 from guerdon.tasks.trace_turns import hold_calls, traces
 from guerdon.training.catalog import find_recipe
 from guerdon.training.homes import bring_home, move_home
 from guerdon.training.record import Options
 from guerdon.training.rows_in_words import is_in_words, of_words
+from guerdon.training.unmet_needs import other_rows, refuse_fixed, refuse_unmet
 
 SHOWN_BAD = 3  # skipped rows named one by one
 
@@ -140,9 +142,7 @@ def build(request: RunRequest, typed: Container[str] = ()) -> Built:
             f"a recipe is a name, a file, a Recipe or a function with @gd.recipe(...) above it, not {request.recipe!r}"
         )
     entry = request.recipe if isinstance(request.recipe, RecipeEntry) else find_recipe(request.recipe)
-    task = find_task(request.task, request.data, entry.data)
-    if isinstance(task, rows) and not task.size("train"):
-        raise UserError(f"{task.name}: --held-out 1 leaves nothing to train on")
+    task = task_for(entry, request)
     slots = {"task": task, "model": find_model(request.model), "reward": reward_for(request.reward, task)}
     fit(task, [slots["model"]])
     if isinstance(task, rows) and not (task.has_answers or hasattr(task, "solution") or slots["reward"] is not None):
@@ -155,6 +155,20 @@ def build(request: RunRequest, typed: Container[str] = ()) -> Built:
     recipe = _checked(made, request.prepared)
     tell(task, [slots["model"]])
     return Built(entry.name, recipe, task, entry)
+
+
+def task_for(entry: RecipeEntry, request: RunRequest) -> TaskSource | None:
+    """The problems that were asked for, with a model and the rest: all that the recipe needs is there, or it is refused."""
+    refuse_fixed(entry, request.task if request.data is None else request.data)
+    try:
+        task = find_task(request.task, request.data, entry.needs.rows)
+    except OtherRows as error:
+        raise other_rows(entry, error) from error
+    if isinstance(task, rows) and not task.size("train"):
+        raise UserError(f"{task.name}: --held-out 1 leaves nothing to train on")
+    given = [*request.settings, *(["reward"] if request.reward is not None else [])]
+    refuse_unmet(entry, task, request.model, given)
+    return task
 
 
 def _checked(recipe: Recipe | Study, prepared: Mapping[str, str]) -> Recipe | Study:
@@ -195,7 +209,7 @@ def _answered(data: Any, of: Rows) -> RecitedRows:
     kind: Any = labelled_steps if of == "steps" else preferences
     given = dict(data) if isinstance(data, Mapping) and "path" in data else {"path": data}
     for name in {"answer", "solution", "kind", "check", "system", "template"}.intersection(given):
-        raise UserError(
+        raise OtherRows(
             f"--{name} is for problems with an answer to find, and {name_of(given['path'])} is to hold {of}"
         )
     own = {f.name for f in dataclasses.fields(kind) if f.init}

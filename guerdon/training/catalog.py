@@ -10,14 +10,16 @@ from __future__ import annotations
 import ast
 import functools
 import importlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from guerdon.core.errors import UserError, spelled, unknown
+from guerdon.core.needs import ROWS, Needs
 from guerdon.core.user_file import load_file
 
 FOLDER = Path(__file__).resolve().parent.parent / "recipes"
+SLOTS = ("task", "model", "reward")  # what a user chooses, as a recipe's parameters
 RECIPE = "recipe"  # the module of a recipe that has a folder
 
 
@@ -31,12 +33,32 @@ class Listing:
     about: str
     claims: tuple[str, ...]
     module: str
+    needs: Needs
+    takes: tuple[str, ...]  # of task, model and reward
+
+
+@dataclass(frozen=True)
+class _Written:
+    """A recipe as its file has it: `on` is the module and function of the one that it is made on, if any."""
+
+    listing: Listing
+    function: str
+    on: tuple[str, str] | None
 
 
 def listings() -> dict[str, Listing]:
-    """Every recipe in the package by name."""
-    every = [listing for path in sorted(_files()) for listing in _read(path, _module(path), path.stat().st_mtime_ns)]
-    return {listing.name: listing for listing in every}
+    """Every recipe in the package by name, with what it needs and takes by the recipes that it is made on."""
+    every = [each for path in sorted(_files()) for each in _read(path, _module(path), path.stat().st_mtime_ns)]
+    by_place = {(each.listing.module, each.function): each for each in every}
+
+    def whole(each: _Written) -> Listing:
+        if each.on is None:
+            return each.listing
+        base = whole(by_place[each.on])
+        takes = tuple(slot for slot in SLOTS if slot in {*base.takes, *each.listing.takes})
+        return replace(each.listing, needs=each.listing.needs.over(base.needs), takes=takes)
+
+    return {each.listing.name: whole(each) for each in every}
 
 
 def part_modules() -> list[str]:
@@ -56,9 +78,15 @@ def _module(path: Path) -> str:
 
 
 @functools.cache
-def _read(path: Path, module: str, changed: int = 0) -> list[Listing]:
+def _read(path: Path, module: str, changed: int = 0) -> list[_Written]:
     """The recipes in a file, read again when it has `changed`."""
     tree = ast.parse(path.read_text(encoding="utf-8"))
+    imported = {
+        name.asname or name.name: (str(node.module), name.name)
+        for node in tree.body
+        if isinstance(node, ast.ImportFrom)
+        for name in node.names
+    }
     read = []
     for node in tree.body:
         for call in getattr(node, "decorator_list", []):
@@ -72,17 +100,33 @@ def _read(path: Path, module: str, changed: int = 0) -> list[Listing]:
                     for k in c.keywords
                     if k.arg == "says" and isinstance(k.value, ast.Constant)
                 ) if "claim" in words else ()  # fmt: skip
-                read.append(
-                    Listing(
-                        name=ast.literal_eval(call.args[0]),
-                        family=ast.literal_eval(words["family"]) if "family" in words else "mine",
-                        paper=ast.literal_eval(words["paper"]) if "paper" in words else "",
-                        about=about.strip().splitlines()[0] if about else "",
-                        claims=says,
-                        module=module,
-                    )
+                listing = Listing(
+                    name=ast.literal_eval(call.args[0]),
+                    family=ast.literal_eval(words["family"]) if "family" in words else "mine",
+                    paper=ast.literal_eval(words["paper"]) if "paper" in words else "",
+                    about=about.strip().splitlines()[0] if about else "",
+                    claims=says,
+                    module=module,
+                    needs=_needs(words),
+                    takes=tuple(slot for slot in SLOTS if slot in _parameters(node)),
                 )
+                on = getattr(words.get("on"), "id", "")
+                read.append(_Written(listing, str(getattr(node, "name", "")), imported[on] if on else None))
     return read
+
+
+def _needs(words: dict[str | None, ast.expr]) -> Needs:
+    """What a recipe says that it needs, without what the recipe needs that it is made on."""
+    call = words.get("needs")
+    if isinstance(call, ast.Call):
+        return Needs(**{str(each.arg): ast.literal_eval(each.value) for each in call.keywords})
+    rows = ast.literal_eval(words["data"]) if "data" in words else ""
+    return Needs(**{field: True for field, kind in ROWS.items() if kind == rows})
+
+
+def _parameters(node: ast.stmt) -> set[str]:
+    arguments: Any = getattr(node, "args", None)
+    return {each.arg for each in [*arguments.args, *arguments.kwonlyargs]}
 
 
 def find_recipe(name: str) -> Any:

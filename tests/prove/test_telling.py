@@ -143,7 +143,7 @@ def test_lists_show_words_and_the_model_they_were_measured_with(tmp_path, monkey
     monkeypatch.setattr(proof_files, "SHIPPED", how.folder)
     assert main(["list", "recipes", "--json"]) == 0
     rows = {row["recipe"]: row for row in json.loads(capsys.readouterr().out)["recipes"]}
-    assert rows["dump"]["evidence"] == ["ahead, on sprig-1.1"] and rows["sec"]["evidence"] == []
+    assert rows["dump"]["result"] == ["ahead, on sprig-1.1"] and rows["sec"]["result"] == []
     monkeypatch.chdir(tmp_path)
     assert main(["show", "sec"]) == 0
     assert "evidence: none yet (guerdon prove sec)" in capsys.readouterr().out

@@ -88,6 +88,13 @@ class tool_turns(InTurns):
         """The tools, those of objects that are opened for each episode among them."""
         return _listed(self.tools)
 
+    @property
+    def need_any_tools(self) -> bool:
+        """Whether only a model that was taught to call any tools can play here: there are several, or several arguments."""
+        described = schemas(self.every_tool)
+        arguments = sum(len(each["function"]["parameters"]["properties"]) for each in described)
+        return self.format == AUTO and (len(described), arguments) != (1, 1)
+
     def open(self, ask: Ask, seed: int) -> ToolWorld:
         return self.world(ask, seed, "hermes")
 
