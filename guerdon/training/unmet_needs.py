@@ -11,7 +11,7 @@ from collections.abc import Collection
 from typing import Any
 
 from guerdon.core.errors import UserError
-from guerdon.core.html import cut
+from guerdon.core.shown_text import cut
 from guerdon.core.needs import NEEDED, Needs
 from guerdon.core.recipe import RecipeEntry
 from guerdon.core.task import TaskSource
