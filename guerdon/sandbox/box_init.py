@@ -117,7 +117,7 @@ class _Box:
         self.full = False
         self.processes = BoxProcesses(self.limits["processes"], config)
         self.memory = BoxMemory(self.limits["memory"], self.processes, config)
-        self.counted = CountedCalls(config, self.memory)
+        self.counted = CountedCalls(config, self.memory, self.processes)
         self.used: list[float] = []  # seconds of processor that its processes were last seen to have taken
         self.used_at = 0.0
 
@@ -126,6 +126,7 @@ class _Box:
         self._watch(self.channel, lambda event: self._leave())
         try:
             self._start()
+            kernel_calls.default_action(signal.SIGINT)  # without a handler no signal from inside reaches this process
             while not self.over and not self._ended():
                 told = self._wait(self._seconds_to_next_look())
                 self._check_memory()  # before all else: it grows while this process is busy
@@ -178,7 +179,7 @@ class _Box:
         tell.close()
         end = hear.detach()
         gone = os.pidfd_open(pid) if self.config.pidfds else -1  # readable once it has ended
-        self._watch(end, lambda event: self._take_listener(end, gone))
+        self._watch(end, lambda event: self._take_listener(end, pid, gone))
         if gone >= 0:
             self._watch(gone, lambda event: self._forget(gone) if event else None)
         return pid
@@ -226,13 +227,15 @@ class _Box:
         elif len(self.out) + len(self.err) > self.limits["output"]:
             self._stop("output", f"printed more than {self.limits['output']:,} bytes")
 
-    def _take_listener(self, end: int, process: int) -> None:
+    def _take_listener(self, end: int, pid: int, process: int) -> None:
         """The program's process says, before it is the program's, that it is boxed, or why it could not be. Then the descriptor
         on which refused calls are told is taken out of it: for descriptors that are sent all boxes share one limit."""
         word = os.read(end, 1000)
         if word.startswith(BOXED):
             listener = kernel_calls.syscall("pidfd_getfd", process, int(word.removeprefix(BOXED)), 0)
             self._watch(listener, lambda event: self._refuse(listener, event))
+            if pid == self.program and self.memory.measures and not self.memory.several:
+                self.processes.see_maps(pid)
             os.write(end, BOXED)
         elif word:
             self._stop("broken", word.decode("utf-8", "replace"))
@@ -263,7 +266,7 @@ class _Box:
         """The error that a call which was told fails with; 0 where it may go on."""
         if name in _FORKS:
             return self.processes.start_error(thread, name, arguments[0])
-        counted = self.counted.error(name, arguments)
+        counted = self.counted.error(thread, name, arguments)
         return errno.EPERM if counted is None else counted
 
     def _seconds_to_next_look(self) -> float:
