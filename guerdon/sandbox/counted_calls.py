@@ -16,9 +16,7 @@ from guerdon.sandbox.seccomp_filter import LOCKS, SHARED_ALONE
 MOST_WATCHED = 10_000  # descriptors added to an epoll: 200 bytes each, and one may stand there under many numbers
 MOST_LOCKS = 20_000  # calls that lock a part of a file, or unlock it: 200 bytes for each part
 MOST_SOCKETS = 32  # that are open at a time
-MOST_PIPES = (
-    10  # that are open at a time, for each process: those of 64 boxes have the 16,384 pages that a user's may have
-)
+MOST_PIPES = 10  # that are open at a time, for each process: a user's pipes share 16,384 pages, 16 each
 MOST_PIPES_TOGETHER = 256
 _OF_SOCKET, _OF_PIPE = 280_000, 1 << 16  # bytes that nobody has read, at most
 _OWN_FILES = 6  # that each process has open from its begin

@@ -200,8 +200,8 @@ def see_folder():
 @pytest.mark.parametrize("processes", [1, 2])
 @pytest.mark.parametrize("lock", ["fcntl.lockf(file, fcntl.LOCK_SH)", "fcntl.fcntl(file, 37, bytes(32))"])
 def test_locks_of_a_program_keep_nobody_out(see_folder, processes, lock):
-    """Of a file that it may only read: another process can lock that for writing. Command 37 of fcntl locks for an open file, and
-    32 zeros lock all of it for reading."""
+    """Of a file that it may only read: another process can lock that for writing. Command 37 of fcntl locks for an open file,
+    and 32 zeros lock all of it for reading."""
     seen = see_folder / "seen"
     seen.write_text("x")
     seen.chmod(0o644)
