@@ -35,6 +35,7 @@ from guerdon.sandbox.syscall_numbers import CALLS
 MOST_REQUEST = 256 << 20
 MOST_SAID = 1 << 16  # bytes of what a program says of itself
 MOST_REFUSED = 1000  # refused calls that are answered; whoever goes on trying is ended
+_GONE = 1.0  # seconds in which a process that was killed has ended
 _FORKS = {"fork", "vfork", "clone"}
 
 
@@ -232,11 +233,15 @@ class _Box:
         on which refused calls are told is taken out of it: for descriptors that are sent all boxes share one limit."""
         word = os.read(end, 1000)
         if word.startswith(BOXED):
-            listener = kernel_calls.syscall("pidfd_getfd", process, int(word.removeprefix(BOXED)), 0)
-            self._watch(listener, lambda event: self._refuse(listener, event))
-            if pid == self.program and self.memory.measures and not self.memory.several:
-                self.processes.see_maps(pid)
-            os.write(end, BOXED)
+            try:
+                listener = kernel_calls.syscall("pidfd_getfd", process, int(word.removeprefix(BOXED)), 0)
+                self._watch(listener, lambda event: self._refuse(listener, event))
+                if pid == self.program and self.memory.measures and not self.memory.several:
+                    self.processes.see_maps(pid)
+                os.write(end, BOXED)
+            except OSError:
+                if not select.select([process], [], [], _GONE)[0]:  # nobody in the box has ended it
+                    raise
         elif word:
             self._stop("broken", word.decode("utf-8", "replace"))
         self._forget(end)
