@@ -37,6 +37,13 @@ def refuse_stranger(folder: RunFolder, config: Mapping[str, Any], log: Log) -> N
         raise Damaged(f"{said}: put back those of one run, or choose another folder with --out")
 
 
+def refuse_other(folder: RunFolder, hash: str, seed: int) -> None:
+    """No study takes a run of another recipe or seed for the one that it asks for."""
+    config = folder.read_config()
+    if (config.get("hash"), config.get("seed")) != (hash, seed):
+        raise Damaged(f"{folder.named} is another run than its name says: take it out to resume")
+
+
 def missing(folder: RunFolder, config: Mapping[str, Any], log: Log) -> list[str]:
     """What a run has written and is not there any more, a line each."""
     faults = []

@@ -20,7 +20,7 @@ from guerdon.display.report import finish_report, write_report
 from guerdon.envs.simple import single_turn
 from guerdon.exams.exam import Exam
 from guerdon.models import template_clock as clock
-from guerdon.runs.belonging import refuse_stranger
+from guerdon.runs.belonging import refuse_other, refuse_stranger
 from guerdon.runs.checksums import crc
 from guerdon.runs.event_types import Ended, Evaluated, Started, StepDone, Stopped, Warned
 from guerdon.runs.events import EventLog, next_attempt, read_log
@@ -94,6 +94,7 @@ class StudyRun:
             notes = drop_damaged(inner)
             if not inner.exists():
                 inner.create(config_of(Built("recipe", recipe), RunRequest(recipe), seed, recipe.steps, self.options))
+            refuse_other(inner, recipe.hash, seed)
             if not run_recipe(recipe, inner, self.options, seed, recipe.steps, self.listeners, notes):
                 self.interrupted = True
                 raise Interrupted
@@ -154,7 +155,10 @@ class StudyRun:
     def _remember(self, key: Any, decides: Any, make: Callable[[], Any]) -> Any:
         place = self._place(key, decides)
         path = place.with_name(f"remembered-{place.name}.json")
-        return remember(path, make, f"run.remember({describe(key)})", self.shares)
+        owner = (
+            self.folder.run_id() if place.parent == self.folder.inner else ""
+        )  # others have what they share in common
+        return remember(path, make, f"run.remember({describe(key)})", self.shares, owner)
 
     def eval(
         self,

@@ -11,9 +11,9 @@ from collections.abc import Collection
 from typing import Any
 
 from guerdon.core.errors import UserError
-from guerdon.core.shown_text import cut
 from guerdon.core.needs import NEEDED, Needs
 from guerdon.core.recipe import RecipeEntry
+from guerdon.core.shown_text import cut
 from guerdon.core.task import TaskSource
 from guerdon.models.model_facts import model_facts
 from guerdon.tasks.source_facts import facts_of
