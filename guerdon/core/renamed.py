@@ -35,7 +35,6 @@ NAMES = {
     "guerdon.search.played_out": "monte_carlo_scorer",
     "guerdon.select.heard": "aggregate_followups",
     "guerdon.step_standing": "step_zscores",
-    "guerdon.tasks.judging.closer_roles.CLOSER_ROLES": "JUDGE_ROLES",
     "guerdon.watch.sightings.Sighting": "RuleAlarm",
 }
 MOVED = {  # a module: those that it was before, or that went into it
