@@ -16,13 +16,17 @@ from guerdon.cli import knob_words
 from guerdon.cli.options import Json, Model, Reward, Settings, Task, parse_settings
 from guerdon.cli.output import Output, alarms_in_words, cost
 from guerdon.cli.prove import claim_lines
-from guerdon.cli.show_part import show_part
-from guerdon.cli.show_task import is_task, show_task
 from guerdon.core.errors import UserError
 
 if TYPE_CHECKING:
     from guerdon.core.recipe import Claim, Recipe, RecipeEntry, Study
     from guerdon.training.build import RunRequest
+
+
+import re
+
+from guerdon.cli import shelves
+from guerdon.core.errors import unknown
 
 ALONE = ("bound", "slope")  # kinds of claims without a baseline
 STAND_IN = {"task": "successor", "model": "tabular"}  # to show a formula for when none was given
@@ -319,3 +323,71 @@ def _show_run(output: Output, path: str) -> None:
         }
         output.pairs({k: v for k, v in shown.items() if v})
     output.finish({**result, "config": config})
+
+
+def show_part(output: Output, name: str, recipes: list[str]) -> None:
+    """Every part of a name, or the one of FOLDER.NAME; refused with what comes near where there is none."""
+    folder, _, last = name.rpartition(".")
+    every = shelves.parts()
+    chosen = [each for each in every if last in _names(each) and folder in ("", each.folder)]
+    if not chosen:
+        raise unknown("recipe, part or reward", name, [*recipes, *(n for each in every for n in _names(each))])
+    if not output.as_json:
+        for i, each in enumerate(chosen):
+            if i:
+                output.say()
+            _tell(output, each)
+    output.finish({"parts": [_as_json(each) for each in chosen]})
+
+
+def _names(each: shelves.Shelved) -> tuple[str, ...]:
+    """The names it goes by."""
+    return tuple(each.cls.__part__)
+
+
+def _tell(output: Output, each: shelves.Shelved) -> None:
+    output.say(f"{each.name}  ({each.folder})  {each.module}")
+    output.say()
+    output.say(knob_words.without_arguments(inspect.getdoc(each.cls) or ""))
+    knobs = shelves.knobs(each.cls)
+    if knobs:
+        output.say()
+        output.say("knobs")
+        for line in knob_words.lines(knobs, knob_words.part_knobs(each.cls, knobs), min(output.console.width, 100)):
+            output.say(line)
+    for name in ("needs", "gives"):
+        columns = getattr(each.cls, name, ())
+        if isinstance(columns, tuple) and columns:
+            output.say(f"{name}: {', '.join(columns)}")
+
+
+def _as_json(each: shelves.Shelved) -> dict[str, Any]:
+    words = knob_words.part_knobs(each.cls, shelves.knobs(each.cls))
+    return {**shelves.row(each), "module": each.module, "doc": inspect.getdoc(each.cls), "knob_words": words}
+
+
+LIKE_A_TASK = re.compile(r"[\w/]+[:/][^.\\]*")  # NAME:LEVEL, ROLE/NAME: a part is named without, a file with a dot
+
+
+def is_task(name: str) -> bool:
+    """Whether a name is a task's, as `--task` takes it."""
+    from guerdon.tasks.task_loading import knows
+
+    return LIKE_A_TASK.fullmatch(name) is not None and knows(name)
+
+
+def show_task(output: Output, name: str) -> None:
+    import guerdon as gd
+
+    source = gd.tasks.load(name)
+    home = gd.envs.default_env(source)
+    episode = gd.demonstration(source)
+    sizes = {split: source.size(split) for split in ("train", "test")}
+    if not output.as_json:
+        told = {split: "unlimited" if size is None else f"{size:,}" for split, size in sizes.items()}
+        output.say(f"{name}: {told['train']} training problems, {told['test']} held out")
+        output.say(f"environment {home!r}" if home is not None else "answered in one turn")
+        output.say()
+        output.say(gd.transcript(episode, min(output.console.width, 100)))
+    turns = [{"role": s.role, "view": s.view, "said": s.text} for s in episode.segments]
+    output.finish({"task": name, "sizes": sizes, "env": None if home is None else repr(home), "turns": turns})

@@ -35,10 +35,10 @@ NAMES = {
     "guerdon.search.played_out": "monte_carlo_scorer",
     "guerdon.select.heard": "aggregate_followups",
     "guerdon.step_standing": "step_zscores",
-    "guerdon.tasks.judging.closer_roles.CLOSER_ROLES": "JUDGE_ROLES",
     "guerdon.watch.sightings.Sighting": "RuleAlarm",
 }
 MOVED = {  # a module: those that it was before, or that went into it
+    "cli.show": "cli.show_task cli.show_part",
     "core.gradient_passes": "core.exact core.pass_sizes",
     "core.task": "core.silent_tracks",
     "engine.batching": "engine.sampler",
@@ -84,6 +84,7 @@ MOVED = {  # a module: those that it was before, or that went into it
     "display.report.troubles": "store.report.troubles",
     "display.report.views": "store.report.views",
     "envs.default_envs": "envs.at_home",
+    "envs.pages.page_site": "envs.pages.page_forms",
     "evidence.brief": "store.evidence_brief",
     "evidence.figure": "store.evidence_figure",
     "evidence.index": "store.evidence_index",
@@ -101,6 +102,8 @@ MOVED = {  # a module: those that it was before, or that went into it
     "losses.pair": "losses.ranking",
     "losses.penalties": "losses.kl_in_reward",
     "losses.policy": "losses.old_policy losses.spread",
+    "models.chat": "models.encoded_turn",
+    "models.logit_head": "models.top models.certainty",
     "recipes.audit.master_rm": "recipes.audit.master_rm.parts recipes.audit.master_rm.recipe",
     "recipes.audit.plan_rewardbench": "recipes.audit.plan_rewardbench.parts recipes.audit.plan_rewardbench.recipe",
     "recipes.audit.starc": "recipes.audit.starc.parts recipes.audit.starc.recipe",

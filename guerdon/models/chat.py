@@ -26,7 +26,6 @@ from tokenizers import Encoding, Tokenizer
 from guerdon.core.episode import Segment
 from guerdon.core.errors import UserError
 from guerdon.models.chat_template import Bounded, TemplateRefused
-from guerdon.models.encoded_turn import Encoded
 from guerdon.models.template_clock import told
 
 MARK = re.compile(r"QxSlot(\d+)xQ")  # a text's placeholder: letters and digits, which no template changes or strips
@@ -38,6 +37,19 @@ CALLS = {  # what a template has in it, by the format of calls (`data/call_forma
     "sprig": ("the roles are user and assistant",),  # of models that are trained from nothing here
 }
 SKELETONS, TEXTS = 512, 256  # how many are remembered
+
+
+class Encoded(NamedTuple):
+    """The last turn that was put into tokens, and what it was made of: asked for again, it is not made again."""
+
+    view: str
+    path: tuple[Segment, ...]
+    now: datetime
+    tokens: tuple[int, ...]
+
+    def is_of(self, view: str, path: Sequence[Segment]) -> bool:
+        same = len(path) == len(self.path) and all(mine is other for mine, other in zip(self.path, path, strict=True))
+        return same and self.view == view and self.now == told()
 
 
 @dataclass(frozen=True)
