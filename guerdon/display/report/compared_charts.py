@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from guerdon.display.report.charts import BOTTOM, HEIGHT, LEFT, RIGHT, TOP, WIDTH, ChartTitle, line_path, px
-from guerdon.display.report.metric_curves import Curve
+from guerdon.display.report.charts import BOTTOM, HEIGHT, LEFT, RIGHT, TOP, WIDTH, line_path, px
 from guerdon.display.report.shown_numbers import show
+from guerdon.display.run.curve_titles import ChartTitle
+from guerdon.display.run.metric_curves import Curve
 from guerdon.store.svg import scale
 
 

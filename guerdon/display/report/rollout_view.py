@@ -19,7 +19,7 @@ from guerdon.core.batch import Batch
 from guerdon.core.column import Column, Reason
 from guerdon.core.episode import End
 from guerdon.core.levels import starts
-from guerdon.display.report.examples import StoredBatch, choose, step_advantages
+from guerdon.display.report.examples import StoredBatch, step_advantages
 from guerdon.display.report.shown_numbers import ShownNumber, key_of, show
 from guerdon.display.report.troubles import ErrorText, error_text
 from guerdon.display.report.views import view_text
@@ -102,11 +102,6 @@ class RolloutGroup:
     is_fault: bool
     largest: ShownNumber | None
     rollouts: list[RolloutView]
-
-
-def rollout_groups(batches: Sequence[StoredBatch]) -> list[RolloutGroup]:
-    """The chosen tracks of some batches; a batch without tracks is left out."""
-    return [group for stored in batches if (group := rollout_group(stored, choose(stored.batch))).rollouts]
 
 
 def rollout_group(stored: StoredBatch, chosen: Sequence[tuple[str, int]]) -> RolloutGroup:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from guerdon.display.report.chart_sections import chart_title
-from guerdon.display.report.charts import ChartTitle, Whiskers, whiskers
+from guerdon.display.report.charts import Whiskers, whiskers
 from guerdon.display.report.compared_charts import ComparedChart, compared_chart
 from guerdon.display.report.examples import StoredBatch
 from guerdon.display.report.rendering import render, verbatim
 from guerdon.display.report.rollout_view import RolloutGroup, rollout_group
+from guerdon.display.run.curve_titles import ChartTitle, chart_title
 from guerdon.loop.compare.compared import ComparedRuns
 from guerdon.loop.compare.differences import ArmRate, is_share
 from guerdon.loop.compare.prompts import PromptInRun, told_apart

@@ -7,7 +7,7 @@ import textwrap
 from collections.abc import Sequence
 from itertools import zip_longest
 
-from guerdon.display.report.metric_curves import Curve
+from guerdon.display.run.metric_curves import Curve
 from guerdon.loop.compare.compared import ComparedRuns
 from guerdon.loop.compare.prompts import PromptInRun, TryShown, told_apart
 from guerdon.loop.compare.words import (

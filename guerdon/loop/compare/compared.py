@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from guerdon.display.report.metric_curves import Curve
+from guerdon.display.run.metric_curves import Curve
 from guerdon.loop.compare.differences import ArmRate, Difference
 from guerdon.loop.compare.prompts import PromptShown
 from guerdon.loop.compare.run_arms import RunArm

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from guerdon.core.errors import unknown
-from guerdon.display.report.chart_sections import drawn_names
-from guerdon.display.report.metric_curves import Curve
+from guerdon.display.run.curve_titles import drawn_names
+from guerdon.display.run.metric_curves import Curve
 from guerdon.loop.compare.as_page import comparison_page
 from guerdon.loop.compare.as_text import comparison_text
 from guerdon.loop.compare.compared import ComparedRuns

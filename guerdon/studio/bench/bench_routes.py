@@ -11,14 +11,14 @@ from fastapi import APIRouter
 from pydantic import BaseModel, Field
 from starlette.responses import Response
 
-from guerdon.core.errors import UserError
+from guerdon.core.errors import Missing, UserError
 from guerdon.loop.trust import check_trust, python_files
 from guerdon.studio.bench.bench_process import RewardName, RewardRooms
 from guerdon.studio.json_answers import answer
 from guerdon.studio.labels.label_queue import candidates
 from guerdon.studio.labels.label_routes import SamplePlace
 from guerdon.studio.labels.labelled_samples import sample_row
-from guerdon.studio.library import Library, Missing
+from guerdon.studio.library import Library
 
 SECONDS = 25.0  # for texts: a function that hangs is stopped before, by itself
 STEP_SECONDS = 300.0  # for the leaves of a stored step

@@ -6,6 +6,7 @@ import threading
 from collections.abc import Mapping
 from typing import Any
 
+from guerdon.core.errors import Missing
 from guerdon.store import evidence
 from guerdon.store.evidence_words import (
     badge,
@@ -20,7 +21,6 @@ from guerdon.store.evidence_words import (
     registration,
     unfinished,
 )
-from guerdon.studio.library import Missing
 
 Proof = Mapping[str, Any]
 SETTING = (

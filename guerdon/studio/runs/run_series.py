@@ -11,15 +11,16 @@ from dataclasses import asdict
 from statistics import fmean
 from typing import Any
 
-from guerdon.display.report.metric_curves import Curve, places_kept
+from guerdon.core.errors import Missing
+from guerdon.display.run.curves import BUCKETS, X, full_curves, places, sections, sent, smoothed, title_of
+from guerdon.display.run.metric_curves import Curve, places_kept
 from guerdon.loop.compare.comparison import AFTER, BEFORE, chosen_metric
 from guerdon.loop.compare.differences import ArmRate, difference, is_share, rate_of
 from guerdon.loop.compare.prompts import shown_prompt
 from guerdon.loop.compare.run_arms import RunArm, RunsRead, common, evaluation_curve, exam_numbers, read_arms
 from guerdon.loop.compare.settings import differing
 from guerdon.loop.compare.words import difference_words, in_words, rate_words
-from guerdon.studio.library import Library, Missing
-from guerdon.studio.runs.run_curves import BUCKETS, X, full_curves, places, sections, sent, smoothed, title_of
+from guerdon.studio.library import Library
 from guerdon.studio.runs.run_snapshot import snapshot
 
 MOST = 24  # arms that colours and dashes can distinguish
