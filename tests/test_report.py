@@ -11,14 +11,13 @@ import math
 import re
 import shutil
 from functools import cache
-from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
-from report_pages import report_data_of
+from report_pages import Addresses, report_data_of
 from run_configs import config
 
 import guerdon as gd
@@ -317,20 +316,6 @@ def test_names_and_messages_cannot_become_markup(tmp_path):
     assert "<script>x" not in text and text.count("</script>") == 2 and "\x00" not in text
     data = report_data_of(text)
     assert bad in data["curves"]["curves"] and bad in {alarm["message"] for alarm in data["one"]["alarms"]}
-
-
-class Addresses(HTMLParser):
-    """What a page would fetch, and its elements."""
-
-    def __init__(self, text: str) -> None:
-        super().__init__()
-        self.addresses: list[str] = []
-        self.tags: list[str] = []
-        self.feed(text)
-
-    def handle_starttag(self, tag, attrs):
-        self.tags.append(tag)
-        self.addresses += [v or "" for k, v in attrs if k in ("src", "href", "action", "data", "poster", "srcset")]
 
 
 def test_the_page_loads_nothing(whole_run):

@@ -55,14 +55,14 @@ def written(path: Path) -> Path:
 
 
 @pytest.fixture
-def read(chromium: Any, tmp_path: Path) -> Iterator[Read]:
-    """`read(path)` writes the report of a run and opens the file; gives playwright's page. What the browser complains of, and
-    whatever it asks for besides the file, fails the test at its end."""
+def browse_file(chromium: Any) -> Iterator[Read]:
+    """`browse_file(path)` opens a file; gives playwright's page. What the browser complains of, and whatever it asks for
+    besides the file, fails the test at its end."""
     complaints: list[str] = []
     contexts: list[Any] = []
 
     def begin(path: Path, **how: Any) -> Any:
-        url = write_report(path).resolve().as_uri()
+        url = path.resolve().as_uri()
         contexts.append(chromium.new_context(**{"viewport": {"width": 1200, "height": 900}, **how}))
         page = contexts[-1].new_page()
         page.on("console", lambda m: complaints.append(m.text) if m.type in ("error", "warning") else None)
@@ -75,6 +75,12 @@ def read(chromium: Any, tmp_path: Path) -> Iterator[Read]:
     for context in contexts:
         context.close()
     assert not complaints, complaints
+
+
+@pytest.fixture
+def read(browse_file: Read) -> Read:
+    """`read(path)` writes the report of a run and opens it."""
+    return lambda path, **how: browse_file(write_report(path), **how)
 
 
 @pytest.mark.browser
@@ -157,3 +163,19 @@ def test_who_runs_no_scripts_reads_the_essentials(chromium: Any, tmp_path: Path)
     finally:
         context.close()
     assert "pass@1: 0.0 % → 50.0 %" in words and "Watch: proxy_gap" in words and EVIL in words
+
+
+@pytest.mark.browser
+def test_a_comparison_from_disk(browse_file: Read, tmp_path: Path) -> None:
+    one, other = written(tmp_path / "one"), written(tmp_path / "other")
+    file = tmp_path / "compared.html"
+    file.write_text(gd.compare(one, other).html())
+    page = browse_file(file)
+    page.get_by_role("heading", name="one against other").wait_for()
+    page.locator(".chart path.line").first.wait_for(state="attached")
+    assert page.locator("[data-apart=B]").inner_text() != "…", "the difference is in the file"
+    page.locator(".sample .turn").first.wait_for()
+    assert EVIL in page.locator(".samples").inner_text() and page.locator("img").count() == 0
+    page.get_by_label("over").select_option("tokens")
+    assert page.locator(".fault").is_hidden()
+    assert page.get_by_role("button", name="leave out").count() == 0 and page.get_by_role("link").count() == 0

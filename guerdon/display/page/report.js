@@ -1,14 +1,11 @@
 // A run's report: the page of the run as a file, with its answers inside, and with a few rollouts.
 
-import { answerFrom } from "/page/asking.js";
-import { h, put } from "/page/dom.js";
+import { h } from "/page/dom.js";
+import { beginFile, data, sampleCard } from "/page/file_page.js";
 import { count, number, plural } from "/page/numbers.js";
-import { rolloutCard } from "/page/rollout_card.js";
-import { beginTheme } from "/page/theme.js";
 import { show } from "/page/views/run.js";
 
 const RUN = "report";
-const data = JSON.parse(document.getElementById("data").textContent);
 const { one, curves, places, prompt, samples } = data;
 const isThinned = Object.values(curves.curves).some((curve) => curve.count > curve.step.length);
 
@@ -18,12 +15,6 @@ const ANSWERS = {
   "/api/reading/rollout": ({ step, episode }) => samples.rollouts[`${step}/${episode}`],
   "/api/reading/group": ({ step, ask }) => samples.groups[`${step}/${ask}`],
 };
-
-async function answer(path, query) {
-  const known = ANSWERS[path]?.(query);
-  if (known === undefined) throw new Error("this file holds the beginning alone; guerdon view shows all of it");
-  return known;
-}
 
 // the curves over another axis, and smoothed
 function curvesOver({ x, smooth }) {
@@ -45,36 +36,6 @@ function soft(values, weight) {
     all = weight * all + 1;
     return total / all;
   });
-}
-
-const around = {
-  params: { run: RUN },
-  query: new URLSearchParams(),
-  smooths: !isThinned,
-  more: () => [...promptSection(), ...sampleSections(), ...metricTable()],
-  go: () => {},
-  fault,
-  keepInAddress: () => {},
-  live: () => {},
-  title: () => {},
-  guard:
-    (call) =>
-    async (...given) => {
-      try {
-        return await call(...given);
-      } catch (error) {
-        fault(error);
-        return undefined;
-      }
-    },
-  here: () => true,
-  cleanup: () => {},
-};
-
-function fault(error) {
-  const line = document.getElementById("fault");
-  line.textContent = error?.message ?? "";
-  line.hidden = !line.textContent;
 }
 
 // what the model was shown first, token by token
@@ -101,7 +62,7 @@ function promptSection() {
   ];
 }
 
-function sampleSections() {
+function sampleSections(around) {
   if (!samples.sections.length) return [];
   const shown = new Set();
   return [
@@ -120,7 +81,7 @@ function sampleSections() {
         shown.add(id);
         return [
           h("h3", { id: first ? id : null }, title),
-          each.map((sample) => sampleCard(step, sample)),
+          each.map((sample) => sampleOf(step, sample, around)),
           told.map(toldCard),
         ];
       }),
@@ -129,20 +90,11 @@ function sampleSections() {
 }
 
 const drawn = new Set(); // rollouts that can be led to
-function sampleCard(step, { label, episode, segment }) {
+function sampleOf(step, { label, episode, segment }, around) {
   const id = idOf(step, episode);
-  const place = h("div");
-  const card = h(
-    "details.card.sample",
-    { open: true, id: drawn.has(id) ? null : id },
-    h("summary", {}, h("b", {}, label)),
-    place,
-  );
+  const first = !drawn.has(id);
   drawn.add(id);
-  rolloutCard(place, { run: RUN, step, episode, segment }, around).catch((error) =>
-    put(place, h("p.bad", {}, error.message)),
-  );
-  return card;
+  return sampleCard(label, { run: RUN, step, episode, segment }, around, first ? id : null);
 }
 
 function toldCard({ label, prompt: asked, said }) {
@@ -206,8 +158,12 @@ function metricTable() {
   ];
 }
 
-answerFrom({ answer, addressOf: (step, episode) => (samples.rollouts[`${step}/${episode}`] ? `#${idOf(step, episode)}` : null) });
-beginTheme();
-const view = document.getElementById("view");
-view.className = "view run";
-around.guard(show)(view, around);
+beginFile({
+  show,
+  name: "run",
+  params: { run: RUN },
+  answers: ANSWERS,
+  addressOf: (step, episode) => (samples.rollouts[`${step}/${episode}`] ? `#${idOf(step, episode)}` : null),
+  more: (around) => [...promptSection(), ...sampleSections(around), ...metricTable()],
+  smooths: !isThinned,
+});

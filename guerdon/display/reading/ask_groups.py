@@ -13,9 +13,8 @@ from guerdon.core.episode import End
 from guerdon.core.errors import Missing
 from guerdon.display.reading import track_scores as scores
 from guerdon.display.reading.opened_steps import StepFile
-from guerdon.display.report.examples import RANKS
-from guerdon.display.report.rollout_view import ENDS
-from guerdon.display.report.troubles import error_text
+from guerdon.display.run.curve_titles import RANKS
+from guerdon.display.text import ENDS, error_text
 
 SHOWN = 400  # characters of a try
 MOST = 600  # tries

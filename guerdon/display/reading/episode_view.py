@@ -14,9 +14,7 @@ from guerdon.core.errors import Missing
 from guerdon.display.reading import track_scores as scores
 from guerdon.display.reading.opened_steps import Row, StepFile, followed_by
 from guerdon.display.reading.token_pieces import Pieces, Tokenizers, characters
-from guerdon.display.report.rollout_view import ENDS
-from guerdon.display.report.troubles import error_text
-from guerdon.display.report.views import view_text
+from guerdon.display.text import ENDS, error_text, view_text
 from guerdon.store.run import Run
 
 TEXT = 8_000  # characters of a text that come at once

@@ -9,7 +9,7 @@ from __future__ import annotations
 import threading
 from bisect import bisect_left
 from collections import OrderedDict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 from typing import Any
@@ -19,7 +19,6 @@ import numpy.typing as npt
 
 from guerdon.core.arrays import loads
 from guerdon.core.errors import Missing, UserError
-from guerdon.display.report.rollout_view import spelled_roles
 from guerdon.store.rollout_files import read_table
 from guerdon.store.run import Run
 from guerdon.store.whole_files import file_mark
@@ -240,3 +239,21 @@ def _nothing(run: Run, step: int) -> str:
     kept = run.rollout_steps
     has = f"it has {kept[0]} to {kept[-1]}" if kept else "it has none"
     return f"{run.folder.named} holds no rollouts of step {step}: {has}"
+
+
+def spelled_roles(rows: Iterable[tuple[str, str, Sequence[int]]]) -> dict[str, bool]:
+    """By role: whether every action is one character of the text, but for an end action after the last. A row is a role's
+    text and its actions.
+
+    There is no tokeniser here, so a whole batch is asked: lengths must fit, and an action must mean the same character
+    everywhere. Equal lengths alone would be fooled by two-character tokens with an end token behind them.
+    """
+    fits: dict[str, bool] = {}
+    means: dict[tuple[str, int], str] = {}
+    for role, text, actions in rows:
+        if not fits.setdefault(role, True) or len(actions) - len(text) not in (0, 1):
+            fits[role] = False
+            continue
+        spelled = [*text, ""][: len(actions)]  # "" is the text of an end action
+        fits[role] = all(means.setdefault((role, a), c) == c for a, c in zip(actions, spelled, strict=True))
+    return fits

@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 
 from guerdon.display.reading.opened_steps import StepFile
-from guerdon.display.report.rollout_view import split_detail
-from guerdon.display.report.troubles import error_text
+from guerdon.display.text import error_text, split_detail
 from guerdon.store.rollout_table import WORDS
 
 WIDE = 8  # numbers of a row of several that are shown

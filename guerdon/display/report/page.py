@@ -15,10 +15,10 @@ from guerdon.display.report.document import document
 from guerdon.display.report.examples import example_batches
 from guerdon.display.report.prompting import prompting
 from guerdon.display.report.samples import Samples
-from guerdon.display.report.shown_numbers import show
 from guerdon.display.run.alarms import Alarm
 from guerdon.display.run.curves import curves_of, places
 from guerdon.display.run.facts import all_about, row_of
+from guerdon.display.text import show
 from guerdon.store.event_types import Alarmed, StepDone
 from guerdon.store.run import Run, Snapshot
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from guerdon.core.batch import Batch
 from guerdon.core.errors import UserError
 from guerdon.display.reading import ask_groups
 from guerdon.display.reading.episode_view import Reader, python_line
@@ -35,9 +36,8 @@ class Samples:
         """Chosen tracks of a stored batch."""
         batch, samples = stored.batch, []
         for label, track in choose(batch):
-            leaf = int(batch.leaf[track])
-            episode, segment = batch.episodes[int(batch.episode[leaf])].key, int(batch.place[leaf])
-            if self._hold(stored.step, episode, stored.is_fault):
+            episode, segment = place_of(batch, track)
+            if self.hold(stored.step, episode, stored.is_fault):
                 samples.append({"label": label, "episode": episode, "segment": segment})
         if samples:
             title = f"Step {stored.step:,}, which broke" if stored.is_fault else f"Step {stored.step:,}"
@@ -52,7 +52,7 @@ class Samples:
         samples, told = [], []
         for one in each:
             numbers = ", ".join(f"{name} {value:.4g}" for name, value in one.numbers.items())
-            if self._hold(one.step, one.episode, False):
+            if self.hold(one.step, one.episode):
                 samples.append({"label": numbers or alarm.rule, "episode": one.episode, "segment": one.segment})
             else:
                 told.append({"label": numbers, "prompt": one.prompt, "said": one.said})
@@ -65,7 +65,7 @@ class Samples:
         """Where the page shows rollouts of a step; empty where it holds none."""
         return f"#step-{step}" if any(each["step"] == step for each in self.data["sections"]) else ""
 
-    def _hold(self, step: int, episode: str, is_fault: bool) -> bool:
+    def hold(self, step: int, episode: str, is_fault: bool = False) -> bool:
         """Keep what the page asks about a rollout; whether it is there."""
         try:
             file = self._file(step, is_fault)
@@ -92,3 +92,9 @@ class Samples:
                 with believed(self.run, step):
                     self._files[step] = StepFile(table, meta, step)
         return self._files[step]
+
+
+def place_of(batch: Batch, track: int) -> tuple[str, int]:
+    """The episode of a track, and the segment in which it ends."""
+    leaf = int(batch.leaf[track])
+    return batch.episodes[int(batch.episode[leaf])].key, int(batch.place[leaf])

@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 from guerdon.core.shown_text import cut
-from guerdon.display.report.troubles import error_text
+from guerdon.display.text import error_text
 from guerdon.store.event_types import Alarmed, ScoresMissing, Stopped, TimeoutFired, Warned
 from guerdon.store.headline import finite
 from guerdon.store.never_applied import unapplied_columns

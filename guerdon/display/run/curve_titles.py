@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from guerdon.display.report.examples import RANKS
 from guerdon.display.run.draws import BY_KIND
 from guerdon.display.run.metric_curves import Curve
 
+RANKS = ("reward", "correct", "truth")  # the columns that rank tracks, the first that has values
 POLICY = {  # by the last part of a metric's name
     "entropy": "Entropy",
     "loss": "Loss",

@@ -8,10 +8,10 @@ from typing import Any
 
 from guerdon.core.manifest import Damaged
 from guerdon.core.shown_text import cut
-from guerdon.display.report.shown_numbers import show
 from guerdon.display.run.alarms import Address, alarms_of
 from guerdon.display.run.flow import flow_of
 from guerdon.display.run.settings import settings_of
+from guerdon.display.text import show
 from guerdon.store.event_types import Alarmed, Evaluated, StepDone
 from guerdon.store.folder import resume_command
 from guerdon.store.headline import COUNTS, ENDS, MEASURES, Headline, finite

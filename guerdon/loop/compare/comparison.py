@@ -13,7 +13,7 @@ from guerdon.display.run.metric_curves import Curve
 from guerdon.loop.compare.as_page import comparison_page
 from guerdon.loop.compare.as_text import comparison_text
 from guerdon.loop.compare.compared import ComparedRuns
-from guerdon.loop.compare.differences import ArmRate, difference, rate_of
+from guerdon.loop.compare.differences import AFTER, BEFORE, ArmRate, difference, rate_of
 from guerdon.loop.compare.prompts import shown_prompt
 from guerdon.loop.compare.run_arms import (
     RunArm,
@@ -28,7 +28,6 @@ from guerdon.loop.compare.settings import differing
 from guerdon.store.headline import headline_key
 from guerdon.store.run import Run
 
-BEFORE, AFTER = 0, -1  # the first and the last evaluation
 ONE_SEED = "one seed in an arm: the interval leaves out the spread between seeds"
 
 

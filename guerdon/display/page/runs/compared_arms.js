@@ -1,5 +1,6 @@
 // What is compared: a row an arm (a run, or several that differ in the seed alone), with its line's key.
 
+import { inFile } from "/page/asking.js";
 import { h } from "/page/dom.js";
 import { count, plural, seconds } from "/page/numbers.js";
 import { lineKey } from "/page/runs/curve_parts.js";
@@ -42,7 +43,7 @@ export function armTable(arms, wish, { toggle, drop, toggleApart }) {
             h(
               "td",
               {},
-              arm.runs.map((run, i) => [i ? ", " : "", h("a", { href: `/run/${run.id}` }, run.name)]),
+              arm.runs.map((run, i) => [i ? ", " : "", h("a", { href: inFile() ? null : `/run/${run.id}` }, run.name)]),
               arm.runs.length > 1
                 ? h("span.quiet", {}, ` ${plural(arm.runs.length, "seed")}`)
                 : h("span.quiet", {}, ` seed ${arm.runs[0].seed}`),
@@ -52,7 +53,8 @@ export function armTable(arms, wish, { toggle, drop, toggleApart }) {
             h(
               "td",
               {},
-              h(
+              !inFile() &&
+                h(
                 "button.plain.small",
                 {
                   type: "button",
@@ -70,7 +72,8 @@ export function armTable(arms, wish, { toggle, drop, toggleApart }) {
     h(
       "div.toolbar",
       {},
-      h(
+      !inFile() &&
+        h(
         "button",
         {
           type: "button",

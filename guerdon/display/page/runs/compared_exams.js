@@ -1,6 +1,6 @@
 // Exams of compared runs: the rates at once, how far arms lie apart one after the other, for that may take a while.
 
-import { get } from "/page/asking.js";
+import { get, inFile } from "/page/asking.js";
 import { h, put } from "/page/dom.js";
 import { minus } from "/page/runs/run_words.js";
 
@@ -70,7 +70,7 @@ function rateTable(metric, metrics, arms, change) {
   );
   return [
     h("h2", {}, "Exams"),
-    h("div.toolbar", {}, h("label", {}, "by", choose), h("span.quiet", { role: "status", data: { busy: "" } })),
+    h("div.toolbar", {}, inFile() ? h("span.quiet", {}, metric) : h("label", {}, "by", choose), h("span.quiet", { role: "status", data: { busy: "" } })),
     h(
       "div.scroll",
       {},

@@ -1,6 +1,6 @@
 // Several runs over each other: curves, what was done differently, exams with how far they lie apart.
 
-import { address, get } from "/page/asking.js";
+import { address, get, inFile } from "/page/asking.js";
 import { h, put, tell } from "/page/dom.js";
 import { layer } from "/page/keys.js";
 import { armTable } from "/page/runs/compared_arms.js";
@@ -55,7 +55,7 @@ export async function show(place, around) {
     if (begins)
       put(
         place,
-        h("h1", {}, "Compare"),
+        h("h1", {}, said.title ?? "Compare"),
         rooms.notes,
         rooms.legend,
         h("div.compare-tops", {}, h("div", {}, rooms.exams, rooms.prompt), rooms.settings),
@@ -73,12 +73,14 @@ export async function show(place, around) {
               keep();
               refresh();
             },
+            around.smooths,
           ),
           curves.element,
         ),
+        around.more?.(),
       );
     draw();
-    if (begins) findPrompt(rooms.prompt, wish.run, around);
+    if (begins && !inFile()) findPrompt(rooms.prompt, wish.run, around);
   });
   again(around, refresh, { concerns: (ids) => wish.run.some((id) => ids.includes(id)) });
   await refresh();

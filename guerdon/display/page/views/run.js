@@ -70,7 +70,7 @@ export async function show(place, around) {
 
   function begin() {
     around.title(now.one.run.name);
-    if (!inFile()) around.keys(keysOfRun());
+    around.keys(keysOfRun());
     put(place, rooms.head, rooms.alarms, now.one.readable ? columns(now.one.run.kind === "study") : null, around.more?.());
   }
 
