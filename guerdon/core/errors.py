@@ -92,10 +92,6 @@ class InputNote(Notice):
     """How the user's input was read: a fact to check, not a warning. The command line prints it as it is."""
 
 
-class Missing(UserError):
-    """What was asked for is not there, or not any more."""
-
-
 def nearest(name: str, allowed: Iterable[str]) -> str | None:
     """The allowed name closest to `name`, if one is close enough to be what was meant."""
     matches = difflib.get_close_matches(name, list(allowed), n=1, cutoff=0.5)

@@ -27,6 +27,10 @@ from guerdon.store.rollout_table import in_order, tidy
 E = TypeVar("E", bound=Event)
 
 
+class Missing(UserError):
+    """What was asked for is not there, or not any more."""
+
+
 def damage_of(folder: RunFolder) -> str:
     """What of a run is damaged, its run.json included, in a line; empty where nothing is, or no run."""
     try:

@@ -15,10 +15,10 @@ import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from guerdon.core.errors import Missing, UserError
+from guerdon.core.errors import UserError
 from guerdon.store.events import Log, LogReader
 from guerdon.store.folder import RunFolder
-from guerdon.store.run import Run
+from guerdon.store.run import Missing, Run
 from guerdon.store.whole_files import absolute, file_mark
 
 DEPTH = 4  # folders below one that was given in which runs are looked for

@@ -10,12 +10,11 @@ import numpy as np
 
 from guerdon.core.arrays import loads
 from guerdon.core.episode import End
-from guerdon.core.errors import Missing
 from guerdon.display.reading import track_scores as scores
 from guerdon.display.reading.opened_steps import Row, StepFile, followed_by
 from guerdon.display.reading.token_pieces import Pieces, Tokenizers, characters
 from guerdon.display.text import ENDS, error_text, view_text
-from guerdon.store.run import Run
+from guerdon.store.run import Missing, Run
 
 TEXT = 8_000  # characters of a text that come at once
 TOKENS = 2_000  # tokens of a segment that come at once ...

@@ -18,9 +18,9 @@ import numpy as np
 import numpy.typing as npt
 
 from guerdon.core.arrays import loads
-from guerdon.core.errors import Missing, UserError
+from guerdon.core.errors import UserError
 from guerdon.store.rollout_files import read_table
-from guerdon.store.run import Run
+from guerdon.store.run import Missing, Run
 from guerdon.store.whole_files import file_mark
 
 FILES, BYTES = 6, 1 << 30  # that are kept, at most

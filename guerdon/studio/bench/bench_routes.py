@@ -11,8 +11,9 @@ from fastapi import APIRouter
 from pydantic import BaseModel, Field
 from starlette.responses import Response
 
-from guerdon.core.errors import Missing, UserError
+from guerdon.core.errors import UserError
 from guerdon.loop.trust import check_trust, python_files
+from guerdon.store.run import Missing
 from guerdon.studio.bench.bench_process import RewardName, RewardRooms
 from guerdon.studio.json_answers import answer
 from guerdon.studio.labels.label_queue import candidates

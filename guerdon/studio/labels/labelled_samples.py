@@ -13,12 +13,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from guerdon.core.arrays import loads
-from guerdon.core.errors import Missing, UserError
+from guerdon.core.errors import UserError
 from guerdon.core.manifest import Damaged
 from guerdon.store.labels import Place, Row
 from guerdon.store.rollout_files import read_table
 from guerdon.store.rollout_table import tidy
-from guerdon.store.run import Run
+from guerdon.store.run import Missing, Run
 from guerdon.store.whole_files import file_mark
 
 KEPT = 10  # steps that stay in memory

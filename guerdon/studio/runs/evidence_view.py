@@ -6,7 +6,6 @@ import threading
 from collections.abc import Mapping
 from typing import Any
 
-from guerdon.core.errors import Missing
 from guerdon.store import evidence
 from guerdon.store.evidence_words import (
     badge,
@@ -21,6 +20,7 @@ from guerdon.store.evidence_words import (
     registration,
     unfinished,
 )
+from guerdon.store.run import Missing
 
 Proof = Mapping[str, Any]
 SETTING = (

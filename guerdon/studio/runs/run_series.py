@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
-from guerdon.core.errors import Missing
 from guerdon.display.run.curves import X
 from guerdon.loop.compare.as_page import compared_arms
 from guerdon.loop.compare.comparison import chosen_metric
@@ -14,6 +13,7 @@ from guerdon.loop.compare.differences import AFTER, BEFORE, difference
 from guerdon.loop.compare.prompts import shown_prompt
 from guerdon.loop.compare.run_arms import RunArm, RunsRead, read_arms
 from guerdon.loop.compare.words import difference_words
+from guerdon.store.run import Missing
 from guerdon.studio.library import Library
 from guerdon.studio.runs.run_snapshot import snapshot
 

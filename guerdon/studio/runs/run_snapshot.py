@@ -11,11 +11,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TypeVar
 
-from guerdon.core.errors import Missing, UserError
+from guerdon.core.errors import UserError
 from guerdon.core.manifest import Damaged
 from guerdon.store.event_types import Event
 from guerdon.store.folder import LOCK, RunFolder
-from guerdon.store.run import Run, Snapshot
+from guerdon.store.run import Missing, Run, Snapshot
 from guerdon.store.whole_files import file_mark
 from guerdon.studio.library import ShelvedRun
 

@@ -12,11 +12,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from guerdon.core.errors import Missing, UserError
+from guerdon.core.errors import UserError
 from guerdon.display.run.alarms import alarms_of
 from guerdon.display.run.facts import own_spent, row_of
 from guerdon.store.event_types import StepDone
 from guerdon.store.headline import Headline, finite, now_metric
+from guerdon.store.run import Missing
 from guerdon.studio.library import Library, ShelvedRun
 from guerdon.studio.runs.run_snapshot import held_inodes, is_held, snapshot, standing
 
