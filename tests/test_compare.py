@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from pathlib import Path
 from statistics import fmean
 
@@ -11,6 +12,7 @@ import pytest
 from command_line import command_line, refused
 from hypothesis import given
 from hypothesis import strategies as st
+from report_pages import Addresses, report_data_of
 
 import guerdon as gd
 from guerdon.exams.tries import TriedProblem, packed, unpacked
@@ -243,15 +245,27 @@ def test_the_command_line(cli):
 
 def test_the_page_is_one_file_that_loads_nothing(cli, runs):
     page = gd.compare("slow-0", "fast-0").html()
-    assert "src=" not in page and "href=" not in page and "@import" not in page and "<script" not in page
-    assert page.count('class="rollout"') >= 2 and page.count('<path class="line"') >= 4
-    assert "default-src 'none'" in page
+    assert "@import" not in page and Addresses(page).addresses == []
+    assert re.search(r"default-src 'none'; style-src 'sha256-[^']+'; script-src 'sha256-[^']+'", page)
+    data, compared = report_data_of(page), gd.compare("slow-0", "fast-0")
+    shown = data["compared"]["steps"]
+    assert [arm["letter"] for arm in shown["arms"]] == ["A", "B"] and data["title"] == "slow-0 against fast-0"
+    assert shown["curves"]["correct"]["series"]["B"]["value"] == compared.curves["correct"][1].value
+    (after,) = [each for each in compared.differences if each.at == "after"]
+    assert data["differences"]["B/after"]["value"] == after.value
+    assert [side["run"] for side in data["prompt"]["sides"]] == ["slow-0", "fast-0"]
+    for side in data["prompt"]["sides"]:
+        held = side["answers"]["rollouts"]
+        assert side["samples"] and all(f"{side['step']}/{each['episode']}" in held for each in side["samples"])
+    noscript = page.partition("<noscript>")[2].partition("</noscript>")[0]
+    assert "A: " in noscript and "B - A, after" in noscript
 
 
 def test_words_of_a_run_are_no_markup(runs, tmp_path):
     evil = tmp_path / "<script>alert(1)<script>"
     train(evil, lr=0.5)
-    assert "<script>" not in gd.compare(runs / "slow-0", evil).html()
+    page = gd.compare(runs / "slow-0", evil).html()
+    assert page.count("<script") == 2 and report_data_of(page)["title"] == "slow-0 against <script>alert(1)<script>"
 
 
 def test_runs_that_are_not_as_they_should_be_are_said_in_a_line(cli, tmp_path):

@@ -1,26 +1,23 @@
-"""The report: every number on it is computed again here, from `events.jsonl`, `run.json` and the rollout files.
+"""The report: what it shows is computed again here, from `events.jsonl`, `run.json` and the rollout files.
 
-The recomputation shares nothing with `guerdon.display.report`: it parses the event file itself, takes statistics of the
-stored batches with numpy, and reads the page with `html.parser`. A digit that is neither such a number nor the run's own
-words (a name, a prompt, a hash) fails the test.
+The recomputation shares nothing with `guerdon.display`: it parses the event file itself and takes statistics of the stored
+batches with numpy. How the page draws it is tested in a browser (`tests/studio/test_browser_report.py`).
 """
 
 from __future__ import annotations
 
-import itertools
 import json
 import math
 import re
 import shutil
 from functools import cache
-from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
-from urllib.parse import unquote
 
 import numpy as np
 import pytest
 import torch
+from report_pages import Addresses, report_data_of
 from run_configs import config
 
 import guerdon as gd
@@ -33,7 +30,7 @@ from guerdon.exams.rates import accuracy, answer_length, coverage, majority_vote
 from guerdon.losses.policy import clipped
 from guerdon.models.tables import tabular
 from guerdon.rewards.stage.score_stages import score, verified
-from guerdon.runs.event_types import Ended, Evaluated, Started, StepDone, Warned
+from guerdon.runs.event_types import Ended, Started, StepDone, Warned
 from guerdon.runs.events import EventLog
 from guerdon.runs.folder import RunFolder
 from guerdon.runs.rollout_files import read_batch, write_batch
@@ -41,76 +38,11 @@ from guerdon.runs.run import Run
 from guerdon.runs.summary import batch_metrics
 from guerdon.tasks.families.tiny import Tiny, successor
 
-VOID = ("meta", "br")
-OURS = {"95 %"}  # the one number that is about the method and not about the run
-NUMBER = re.compile(r"[+\-]?\d[\d,]*(?:\.(\d+))?(?:e(-?\d+))?( %)?")
-
-
-# --- the page, read -----------------------------------------------------------------------------------------------
-
-
-class Page(HTMLParser):
-    """What a page says: numbers with their keys, the run's words, titles with their keys, the data block, and strays."""
-
-    def __init__(self, text: str) -> None:
-        super().__init__()
-        self.text = text
-        self.stack: list[tuple[str, dict[str, str | None]]] = []
-        self.numbers: list[tuple[str, str]] = []
-        self.words: dict[int, str] = {}
-        self.titles: list[tuple[list[str], str]] = []
-        self.strays: list[str] = []
-        self.addresses: list[str] = []
-        self.tags: list[str] = []
-        self.curves: dict[str, Any] = {}
-        self.seen = 0
-        self.feed(text)
-        self.close()
-        assert not self.stack, f"left open: {self.stack}"
-
-    def handle_starttag(self, tag, attrs):
-        attributes = dict(attrs)
-        self.tags.append(tag)
-        self.addresses += [v or "" for k, v in attrs if k in ("src", "href", "action", "data", "poster", "srcset")]
-        for name in ("title", "aria-label", "alt", "placeholder"):
-            if re.search(r"\d", attributes.get(name) or ""):
-                self.titles.append(((attributes.get("data-title-keys") or "").split(), attributes[name]))
-        if tag not in VOID:
-            self.seen += 1
-            self.stack.append((tag, {**attributes, "number": str(self.seen)}))
-
-    def handle_startendtag(self, tag, attrs):
-        self.handle_starttag(tag, attrs)
-        if tag not in VOID:
-            self.stack.pop()
-
-    def handle_endtag(self, tag):
-        assert self.stack.pop()[0] == tag
-
-    def handle_data(self, data):
-        tag, attributes = self.stack[-1] if self.stack else ("", {})
-        if tag == "script" and attributes.get("type") == "application/json":
-            self.curves = {unquote(name): curve for name, curve in json.loads(data).items()}
-        elif tag in ("script", "style"):
-            return
-        elif any("data-text" in a for _, a in self.stack):
-            number = next(int(a["number"]) for _, a in self.stack if "data-text" in a)
-            self.words[number] = self.words.get(number, "") + data
-        elif "data-key" in attributes:
-            self.numbers.append((attributes["data-key"], data))
-        elif re.search(r"\d", data):
-            self.strays.append(data)
-
-    @property
-    def plain(self) -> str:
-        return " ".join(self.words.values())
-
-
 # --- the folder, read again ---------------------------------------------------------------------------------------
 
 
 class Truth:
-    """Any number of a report by its key, from the files of the run."""
+    """A run's numbers, from its files."""
 
     def __init__(self, path: Path) -> None:
         self.path, self.config = path, json.loads((path / "run.json").read_text())
@@ -121,8 +53,6 @@ class Truth:
             if row["type"] not in ("Started", "Warned", "Stopped", "Ended"):
                 attempts[row["step"]] = max(attempts.get(row["step"], 0), row["attempt"])
         self.rows = [r for r in rows if r["attempt"] == attempts.get(r["step"], r["attempt"])]
-        self.every_row = rows
-        self.stored = {int(file.stem.removeprefix("step-")) for file in path.glob("rollouts/step-*.parquet")}
         self.done = {r["step"]: r for r in sorted(self.of("StepDone"), key=lambda r: r["step"])}
         self.evaluated = sorted(self.of("Evaluated"), key=lambda r: r["step"])
 
@@ -130,168 +60,26 @@ class Truth:
         return [r for r in self.rows if r["type"] == kind]
 
     @cache  # noqa: B019 - lives as long as the test
-    def batch(self, kind: str, step: int) -> Any:
-        return read_batch(self.path / ("faults" if kind == "fault" else "rollouts") / f"step-{step:08d}.parquet")
-
-    def value(self, key: str) -> float:
-        kind, _, rest = unquote(key).partition("/")
-        if kind in ("rollout", "fault"):
-            return self.of_batch(kind, rest)
-        return float(getattr(self, f"of_{kind}")(rest))
-
-    def of_config(self, name: str) -> float:
-        return self.config[name]
-
-    def of_run(self, name: str) -> float:
-        rows = [*self.done.values()]  # a study has no steps of its own: it costs what the runs in it do
-        rows += [r for config in self.path.glob("inner/*/run.json") for r in Truth(config.parent).done.values()]
-        seconds = math.fsum(r["seconds"] for r in rows)
-        units = {"seconds": 1, "minutes": 60, "hours": 3600}
-        if name in units:
-            return seconds / units[name]
-        return max(self.done, default=-1) + 1 if name == "steps_done" else sum(r[name] for r in rows)
-
-    def of_eval(self, rest: str) -> float:
-        i, _, name = rest.partition("/")
-        row = self.evaluated[int(i)]
-        return row["step"] + 1 if name == "steps_done" else row["result"][name]
-
-    def of_missing(self, rest: str) -> float:
-        column, _, name = rest.rpartition("/")
-        rows = [r for r in self.of("ScoresMissing") if r["column"] == column]
-        return len(rows) if name == "steps" else sum(r[name] for r in rows)
-
-    def of_step(self, step: str) -> float:
-        assert int(step) in self.done
-        return int(step)
-
-    def of_curve(self, rest: str) -> float:
-        name, _, step = rest.rpartition("@")
-        return self.metric(name, int(step))
+    def batch(self, step: int) -> Any:
+        kept = self.path / "rollouts" / f"step-{step:08d}.parquet"
+        return read_batch(kept if kept.exists() else self.path / "faults" / kept.name)
 
     def metric(self, name: str, step: int) -> float:
-        """Of a stored step's columns from the rollouts themselves, of all else from the events."""
+        """Of a stored step's track columns from the rollouts themselves, of all else from the events."""
         row = self.done[step]
         column, _, what = name.rpartition("/")
         column, _, role = column.partition("@")
-        if (
-            step in self.stored
-            and what in ("mean", "std")
-            and (column == "length" or column in self.batch("rollout", step).cols)
-        ):
-            values = track_values(self.batch("rollout", step), column, role)
-            value = float(values.mean() if what == "mean" else values.std())
-            assert value == pytest.approx(row["metrics"][name], rel=1e-9, abs=1e-12)
-            return value
+        stored = (self.path / "rollouts" / f"step-{step:08d}.parquet").exists()
+        if stored and what in ("mean", "std") and (column == "length" or column in self.batch(step).cols):
+            values = track_values(self.batch(step), column, role)
+            return float(values.mean() if what == "mean" else values.std())
         if name == "tokens_per_second":
             return row["tokens"] / row["seconds"]
-        return row["metrics"][name] if name in row["metrics"] else row[name]
+        return row["metrics"][name] if name in row["metrics"] else row.get(name, math.nan)
 
-    @cache  # noqa: B019 - likewise
-    def curve(self, name: str) -> dict[int, tuple[float, float]]:
-        """The finite values of a curve by step, with their spread (0 where there is none)."""
-        points = {}
-        for step, row in self.done.items():
-            spread = f"{name}/mean" in row["metrics"]
-            has = name in (*row["metrics"], *row, "tokens_per_second") or spread
-            if has and math.isfinite(value := self.metric(f"{name}/mean" if spread else name, step)):
-                points[step] = (value, self.metric(f"{name}/std", step) if spread else 0.0)
-        return points
-
-    def of_axis(self, rest: str) -> float:
-        """A round number at an axis is in no file; that it is round is checked below."""
-        return float(rest.rpartition("/")[2])
-
-    def of_least(self, name: str) -> float:
-        return min(v for v, _ in self.curve(name).values())
-
-    def of_most(self, name: str) -> float:
-        return max(v for v, _ in self.curve(name).values())
-
-    def of_count(self, name: str) -> float:
-        return len(self.curve(name))
-
-    def of_inner(self, rest: str) -> float:
-        folder, name = rest.split("/")
-        inner = Truth(self.path / "inner" / folder)
-        if name in ("before", "after"):
-            return inner.evaluated[0 if name == "before" else -1]["result"]["pass@1"]
-        return inner.of_run(name) if name == "steps_done" else inner.config[name]
-
-    def of_result(self, path: str) -> float:
-        value = json.loads((self.path / "result.json").read_text())
-        for part in path.split("/"):
-            value = value[int(part)] if isinstance(value, list) else value[part]
-        return value
-
-    def of_batch(self, kind: str, rest: str) -> float:
-        """A number of a stored batch: of one step (row), of a segment by its first row, of a track, or of all."""
-        step, what, *more = rest.split("/", 2)
-        batch = self.batch(kind, int(step))
-        shown = batch.cols["advantage"].value.double().numpy() if "advantage" in batch.cols else np.zeros(0)
-        if what == "step":
-            return int(step)
-        if what == "largest":
-            return float(np.nanmax(np.abs(shown)))
-        if what in ("row", "whole", "rest"):
-            name, _, row = more[0].partition("@")
-            seg = int(batch.seg[int(row)])
-            rows = np.flatnonzero(batch.seg.numpy() == seg)
-            assert what == "row" or rows[0] == int(row)
-            rows = {"row": rows[rows == int(row)], "whole": rows, "rest": rows[600:]}[what]
-            numbers = {"advantage": shown, "logp": batch.logp.double().numpy()}.get(name)
-            return float(np.nanmean(numbers[rows])) if numbers is not None else len(rows)
-        rows = track_rows(batch, int(what))
-        if more[0] == "length":
-            return len(rows)
-        column = batch.cols[more[0]]
-        values = column.value.double().numpy()
-        return float(values[int(what)] if column.level == "track" else np.nanmean(values[rows]))
-
-    @property
-    def strings(self) -> list[str]:
-        """Everything in words that the folder says: names, prompts, completions, exceptions, and where it lies."""
-        strings = [str(self.path), self.config["created"].replace("T", " ").rstrip("Z"), self.config["hash"]]
-        versions = " · ".join(f"{k} {v}" for k, v in self.config["versions"].items())
-        made_of = {k: v for k, v in self.config.items() if k in ("settings", "data", "options", "parts")}
-        strings += [
-            versions,
-            json.dumps(made_of, indent=2, ensure_ascii=False),
-            " · ".join(leaves(self.config["wish"])),
-        ]
-        strings += [str(self.config["recipe"]), *leaves(self.every_row), *leaves(self.config)]
-        strings += [f"stopped: {r['why']}" for r in self.every_row if r["type"] == "Stopped"]
-        strings += [name for r in self.done.values() for name in r["metrics"]]
-        strings += [name for r in self.evaluated for name in r["result"]]
-        files = [("rollout", file) for file in self.path.glob("rollouts/*.parquet")]
-        files += [("fault", file) for file in self.path.glob("faults/*.parquet")]
-        for kind, file in files:
-            batch = self.batch(kind, int(file.stem.removeprefix("step-")))
-            strings += [
-                w for n in batch.cols for w in (n, f"highest {n}", f"middle {n}", f"lowest {n}", f"all alike in {n}")
-            ]
-            for c in batch.cols.values():
-                strings += [w for d in c.detail.values() for w in (*leaves(d), json.dumps(d, ensure_ascii=False))]
-            for e in batch.episodes:
-                strings += [e.task.answer, *leaves(e.info), *leaves([[s.text, s.view] for s in e.segments])]
-                strings += [json.dumps(s.view, ensure_ascii=False) for s in e.segments]
-        result = self.path / "result.json"
-        strings += paths(json.loads(result.read_text())) if result.exists() else []
-        inner = [Truth(p.parent) for p in self.path.glob("inner/*/run.json")]
-        return strings + [w for i in inner for w in (*i.strings, i.path.name)]
-
-
-def leaves(value: Any) -> list[str]:
-    """All strings in a JSON value, keys included."""
-    if isinstance(value, dict):
-        return [w for k, v in value.items() for w in (k, *leaves(v))]
-    return [w for v in value for w in leaves(v)] if isinstance(value, list) else [str(value)]
-
-
-def paths(value: Any, at: str = "") -> list[str]:
-    """The places of a JSON value's leaves."""
-    inside = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
-    return [p for k, v in inside for p in paths(v, f"{at}/{k}")] or [at.removeprefix("/")]
+    def total(self, unit: str) -> float:
+        inner = [Truth(config.parent).total(unit) for config in self.path.glob("inner/*/run.json")]
+        return math.fsum([*(r[unit] for r in self.done.values()), *inner])
 
 
 def track_rows(batch: Any, k: int) -> np.ndarray:
@@ -310,56 +98,60 @@ def track_values(batch: Any, column: str, role: str = "") -> np.ndarray:
     return values[~np.isnan(values)]
 
 
-def agrees(text: str, value: float) -> bool:
-    """Whether a shown number is the value, rounded as far as it is shown."""
-    match = NUMBER.fullmatch(text.strip().replace("−", "-"))
-    assert match, f"{text!r} is not one number"
-    shown = float(match[0].replace(",", "").removesuffix(" %"))
-    unit = 10.0 ** (int(match[2] or 0) - len(match[1] or ""))
-    return abs(shown - (100 * value if match[3] else value)) <= unit / 2 * (1 + 1e-9) + 1e-12 * abs(shown)
+def check(path: Path) -> dict[str, Any]:
+    """Write the report and compute every number of its curves, exams, costs and rollouts again."""
+    data, truth = report_data_of(write_report(path).read_text()), Truth(path)
+    for curve in data["curves"]["curves"].values():
+        check_curve(curve, truth)
+    exams = data["one"]["exams"]
+    assert (exams is None) == (not truth.evaluated)
+    for n, row in enumerate(truth.evaluated):
+        assert exams["steps_done"][n] == row["step"] + 1
+        for measure in exams["measures"]:
+            name = measure["name"]
+            assert measure["points"][n] == [row["result"].get(key) for key in (name, f"{name}_low", f"{name}_high")]
+    spent = data["one"]["facts"]["spent"]
+    for unit in ("tokens", "read", "updates", "seconds"):
+        assert spent[unit] == pytest.approx(truth.total(unit))
+    spread = np.cumsum([row["tokens"] for row in truth.done.values()]).tolist()
+    assert data["places"]["tokens"] == [dict(zip(truth.done, spread, strict=True))[s] for s in data["places"]["step"]]
+    for key, rollout in data["samples"]["rollouts"].items():
+        check_rollout(rollout, truth.batch(int(key.partition("/")[0])))
+    return data
 
 
-def check(path: Path) -> Page:
-    """Write the report and compute every number on it again."""
-    page, truth = Page(write_report(path).read_text()), Truth(path)
-    assert not page.strays, f"numbers without a key: {page.strays}"
-    for key, text in page.numbers:
-        assert agrees(text, truth.value(key)), f"{key}: the page says {text}, the folder {truth.value(key)}"
-    for keys, text in page.titles:
-        numbers = [m[0] for m in NUMBER.finditer(text.replace("−", "-"))]
-        assert len(numbers) == len(keys), f"{text}: {keys}"
-        for key, number in zip(keys, numbers, strict=True):
-            assert agrees(number, truth.value(key)), f"{key}: the page says {number}, the folder {truth.value(key)}"
-    check_axes([key for key, _ in page.numbers])
-    pool = [" ".join(w.split()) for w in truth.strings]
-    for words in page.words.values():
-        plain = " ".join(words.replace("∎", "").split())
-        if re.search(r"\d", plain) and plain not in OURS:
-            assert any(plain in source for source in pool) or str(path) in plain, f"not the run's words: {plain!r}"
-    for name, curve in page.curves.items():
-        known = truth.curve(name)
-        for i, step in enumerate(curve["step"]):
-            value, std = known.get(step, (None, None))
-            assert curve["value"][i] == (None if value is None else pytest.approx(value, rel=1e-12))
-            assert "std" not in curve or curve["std"][i] == (
-                None if std is None else pytest.approx(std, rel=1e-9, abs=1e-12)
-            )
-    return page
+def check_curve(curve: dict[str, Any], truth: Truth) -> None:
+    spread = curve["metric"].removesuffix("/mean") + "/std" if "low" in curve else None
+    for i, step in enumerate(curve["step"]):
+        value = truth.metric(curve["metric"], step)
+        assert curve["value"][i] == (pytest.approx(value, rel=1e-9, abs=1e-12) if math.isfinite(value) else None)
+        if spread is not None and curve["value"][i] is not None:
+            std = truth.metric(spread, step)
+            assert curve["low"][i] >= value - std - 1e-9 and curve["high"][i] <= value + std + 1e-9
 
 
-def check_axes(keys: list[str]) -> None:
-    """Numbers at an axis of values are round ones at even distances, three or more of them unless all values are one."""
-    axes: dict[str, set[float]] = {}
-    for key in keys:
-        kind, _, rest = unquote(key).partition("/")
-        name, _, value = rest.rpartition("/")
-        if kind == "axis" and name != "steps":
-            axes.setdefault(name, set()).add(float(value))
-    for name, values in axes.items():
-        ticks = sorted(values)
-        apart = {f"{b - a:.6e}" for a, b in itertools.pairwise(ticks)}
-        assert len(ticks) >= 3 and len(apart) == 1, f"{name}: {ticks}"
-        assert re.match(r"(1|2|5|2\.5)0*e", re.sub(r"\.?0+e", "e", apart.pop())), f"{name}: {ticks}"
+def check_rollout(rollout: dict[str, Any], batch: Any) -> None:
+    """The numbers of a rollout's tokens and tracks against those of its batch."""
+    for track in rollout["tracks"]:
+        k = next(
+            k
+            for k in range(batch.K)
+            if batch.episodes[int(batch.episode[batch.leaf[k]])].key == rollout["episode"]
+            and int(batch.place[batch.leaf[k]]) == track["segment"]
+        )
+        rows = track_rows(batch, k)
+        for column in track["columns"]:
+            stored = batch.cols[column["name"]]
+            values = stored.value.double().numpy()
+            there = values[rows][~np.isnan(values[rows])] if stored.level != "track" else values[k : k + 1]
+            value = there.mean() if len(there) else math.nan
+            assert column["number"] == (pytest.approx(value) if math.isfinite(value) else None), column
+        segments = [rollout["segments"][place] for place in track["path"]]
+        for name, stored in (("logp", batch.logp), ("advantage", getattr(batch.cols.get("advantage"), "value", None))):
+            shown = [v for segment in segments for v in segment["tokens"]["numbers"].get(name, [])]
+            if stored is not None and shown:
+                shown = [math.nan if v is None else v for v in shown]
+                assert shown == pytest.approx(stored.double().numpy()[rows].tolist(), rel=1e-6, nan_ok=True)
 
 
 # --- runs ---------------------------------------------------------------------------------------------------------
@@ -438,18 +230,25 @@ def picky_run(tmp_path_factory) -> Path:
 # --- tests --------------------------------------------------------------------------------------------------------
 
 
+def names_of(data: dict[str, Any]) -> set[str]:
+    return set(data["curves"]["curves"])
+
+
+def labels_of(data: dict[str, Any]) -> list[str]:
+    return [sample["label"] for section in data["samples"]["sections"] for sample in section["samples"]]
+
+
 def test_every_number_of_a_run_is_in_its_folder(whole_run):
-    page = check(whole_run)
-    keys = {unquote(key) for key, _ in page.numbers}
-    for wanted in ("eval/0/pass@1", "eval/2/pass@1_low", "curve/correct/mean@3", "curve/policy/entropy@3"):
-        assert wanted in keys
-    policy = {f"policy/{name}" for name in ("entropy", "kl_reference", "grad_norm", "loss")}
-    assert {"correct", "length", "cut", "tokens_per_second", *policy} == set(page.curves)
-    assert keys >= {"curve/policy/lr@3", "axis/pass@1/0.25", "axis/steps/4.0", "eval/2/tasks"}
-    for words in ("Share of failed episodes, zero in every step", "Learning rate, <data"):
-        assert words in page.text
-    assert len(page.titles) > 12  # steps to point at
-    assert "complete" in page.plain and "--resume" not in page.plain
+    data = check(whole_run)
+    one = data["one"]
+    assert one["exams"]["steps_done"] == [0, 2, 4] and "pass@1" in {each["name"] for each in one["exams"]["measures"]}
+    policy = {f"policy/{name}" for name in ("entropy", "kl_reference", "grad_norm", "loss", "lr")}
+    assert names_of(data) >= {"correct", "length", "cut", "tokens_per_second", *policy}
+    assert {name for name, curve in data["curves"]["curves"].items() if curve["flat"] == "constant"} >= {"policy/lr"}
+    assert (one["run"]["status"], one["run"]["progress"]["done"], one["run"]["progress"]["of"]) == ("complete", 4, 4)
+    assert one["facts"]["weights"] == Run(whole_run).weights
+    assert not [each for each in one["commands"] if each["what"] == "resume it"]
+    assert data["curves"]["first"] == "correct" and len(data["samples"]["rollouts"]) >= 4
 
 
 def test_numbers_of_all_exams_are_shown(tmp_path):
@@ -462,11 +261,10 @@ def test_numbers_of_all_exams_are_shown(tmp_path):
     for name, chosen in (("both", exams), ("named", exams[1:])):
         recipe = gd.Recipe({"policy": table}, uniform(task), single_turn(), stages, exams=chosen, prompts=2, steps=2)
         run = gd.train(recipe, out=tmp_path / name, options=gd.Options(eval_every=1, eval_tasks=4, eval_tries=2))
-        page = check(run.path)
-        keys = {unquote(key) for key, _ in page.numbers}
-        assert {f"eval/{i}/wide/{n}" for i in (0, 2) for n in ("length", "coverage", "distinct_answers")} <= keys
-        assert "eval/2/wide/coverage_low" in keys and "wide/coverage" in page.plain
-        assert ("eval/2/majority@2" in keys) == ("eval/2/pass@1" in keys) == (name == "both")
+        shown = {each["name"]: each["points"] for each in check(run.path)["one"]["exams"]["measures"]}
+        assert {f"wide/{n}" for n in ("length", "coverage", "distinct_answers")} <= shown.keys()
+        assert all(len(points) == 3 for points in shown.values()) and shown["wide/coverage"][2][1] is not None
+        assert ("majority@2" in shown) == ("pass@1" in shown) == (name == "both")
 
 
 def test_metrics_of_track_columns_are_those_of_the_rollouts(picky_run):
@@ -486,23 +284,24 @@ def test_metrics_of_track_columns_are_those_of_the_rollouts(picky_run):
 
 
 def test_a_failed_score_is_shown_with_its_exception_and_never_as_a_number(picky_run):
-    page = check(picky_run)
-    assert "a score failed" in page.plain
-    assert "ValueError: cannot read <b>" in page.plain or "TimeoutError: the judge slept" in page.plain
-    assert ">failed</span>" in page.text or ">timed out</span>" in page.text
-    assert "cannot read <b>" not in page.text and "None of them became a number" in page.text
-    assert {unquote(k) for k, _ in page.numbers} >= {
-        "missing/reward/failed",
-        "missing/reward/timed_out",
-        "missing/reward/of",
-    }
+    data = check(picky_run)
+    assert "a score failed" in labels_of(data)
+    rows = Truth(picky_run).of("ScoresMissing")
+    (alarm,) = [each for each in data["one"]["alarms"] if each["title"] == "reward: scores are missing"]
+    assert alarm["count"] == sum(row["failed"] + row["timed_out"] for row in rows)
+    assert "ValueError: cannot read <b>" in alarm["message"] or "TimeoutError: the judge slept" in alarm["message"]
+    columns = [c for r in data["samples"]["rollouts"].values() for track in r["tracks"] for c in track["columns"]]
+    broken = [c for c in columns if c.get("reason") in ("failed", "timed out")]
+    assert broken and all(c["number"] is None for c in broken)
+    assert "cannot read <b>" not in write_report(picky_run).read_text()
 
 
 def test_what_the_run_says_cannot_become_markup(tmp_path):
-    page = check(small(tmp_path / "run", steps=1, task=nasty()))
-    assert "<script>alert" not in page.text and "<img" not in page.text
-    assert "</script><script>alert(1)</script><img src=x onerror=alert(2)>" in page.plain
-    assert page.tags.count("script") == 2 and page.tags.count("img") == 0
+    path = small(tmp_path / "run", steps=1, task=nasty())
+    page, data = (path / "report.html").read_text(), check(path)
+    assert "<script>alert" not in page and "<img" not in page
+    prompts = {rollout["task"]["prompt"] for rollout in data["samples"]["rollouts"].values()}
+    assert prompts == {"</script><script>alert(1)</script><img src=x onerror=alert(2)>"}
 
 
 def test_names_and_messages_cannot_become_markup(tmp_path):
@@ -515,15 +314,25 @@ def test_names_and_messages_cannot_become_markup(tmp_path):
     log.emit(Warned(1, message=bad))
     text = write_report(run_folder.path).read_text()
     assert "<script>x" not in text and text.count("</script>") == 2 and "\x00" not in text
-    assert next(iter(Page(text).curves)).startswith("</script>")
+    data = report_data_of(text)
+    assert bad in data["curves"]["curves"] and bad in {alarm["message"] for alarm in data["one"]["alarms"]}
 
 
 def test_the_page_loads_nothing(whole_run):
-    page = Page(write_report(whole_run).read_text())
-    assert page.addresses == [] and "http:" not in page.text and "https:" not in page.text and "url(" not in page.text
+    text = write_report(whole_run).read_text()
+    page = Addresses(text)
+    assert page.addresses == [] and page.tags.count("script") == 2
     assert not set(page.tags) & {"link", "img", "iframe", "object", "embed", "video", "audio", "base", "form"}
-    assert "default-src &#39;none&#39;" in page.text
+    assert re.search(r"default-src 'none'; style-src 'sha256-[^']+'; script-src 'sha256-[^']+'\"", text)
     assert not list(whole_run.glob(".*.tmp"))
+
+
+def test_who_runs_no_scripts_reads_the_essentials(whole_run, picky_run):
+    words = re.search("<noscript>(.*)</noscript>", write_report(whole_run).read_text(), re.DOTALL)[1]
+    ends = [row["result"]["pass@1"] for row in (Truth(whole_run).evaluated[0], Truth(whole_run).evaluated[-1])]
+    assert f"pass@1: {ends[0]:.1%} → {ends[1]:.1%}".replace("%", " %") in words
+    assert "complete" in words and f"weights {Run(whole_run).weights}" in words and "4 steps; " in words
+    assert "reward: scores are missing" in write_report(picky_run).read_text()
 
 
 def test_several_roles(tmp_path):
@@ -543,31 +352,34 @@ def test_several_roles(tmp_path):
         steps=2,
     )
     gd.train(recipe, out=tmp_path / "run", options=SMALL)
-    page = check(tmp_path / "run")
-    assert {"reward", "brevity", "length@first", "length@second"} <= set(page.curves)
-    assert "reward@first" not in page.curves  # only one role has a reward: its curve is the common one
-    assert {"first", "second", "and?", "highest brevity"} <= set(page.words.values())
-    assert "not applicable" in page.text
+    data = check(tmp_path / "run")
+    drawn = {name for section in data["curves"]["sections"] if section["tone"] == "reward" for name in section["names"]}
+    assert {"reward", "brevity"} <= drawn and "reward@first" not in drawn  # one role has a reward: the common curve
+    assert {"length@first", "length@second"} <= names_of(data) and "highest brevity" in labels_of(data)
+    rollout = next(iter(data["samples"]["rollouts"].values()))
+    assert [segment["role"] for segment in rollout["segments"]] == ["first", "second", "first"]
+    assert "and?" in {segment["view"].get("text") for segment in rollout["segments"]}
+    assert "not applicable" in {c.get("reason") for track in rollout["tracks"] for c in track["columns"]}
 
 
 def test_zero_steps(tmp_path):
-    page = check(small(tmp_path / "run", steps=0))
-    assert page.curves == {} and "No rollouts are stored" in page.text
+    data = check(small(tmp_path / "run", steps=0))
+    assert data["curves"]["curves"] == {} and data["samples"]["sections"] == []
 
 
 def test_a_run_that_has_only_begun(tmp_path):
     run_folder, log = folder(tmp_path / "run", 5)
     log.emit(Started(0, steps=5))
-    page = check(run_folder.path)
-    assert "unfinished" in page.plain and "guerdon train --resume" in page.plain
+    one = check(run_folder.path)["one"]
+    assert one["run"]["status"] == "unfinished" and "guerdon train --resume" in one["commands"][0]["line"]
     run_folder.events.unlink()
-    assert "unfinished" in check(run_folder.path).plain
+    assert check(run_folder.path)["one"]["run"]["status"] == "unfinished"
 
 
 def test_no_stored_rollouts(tmp_path):
-    page = check(small(tmp_path / "run", options=gd.Options(rollouts_every=0, eval_tasks=0)))
-    assert "No rollouts are stored" in page.text and "Held-out" not in page.text
-    assert "correct" in page.curves and not page.titles
+    data = check(small(tmp_path / "run", options=gd.Options(rollouts_every=0, eval_tasks=0)))
+    assert data["samples"] == {"sections": [], "rollouts": {}, "groups": {}} and data["one"]["exams"] is None
+    assert "correct" in names_of(data)
 
 
 def test_an_unfinished_run_and_the_same_run_resumed(tmp_path, picky_run):
@@ -576,12 +388,11 @@ def test_an_unfinished_run_and_the_same_run_resumed(tmp_path, picky_run):
     cut = next(i for i, line in enumerate(lines) if '"StepDone", "step": 3' in line)
     (path / "events.jsonl").write_text("".join(lines[:cut]))
     shutil.rmtree(path / "checkpoints" / "step-00000004")
-    page = check(path)
-    assert "unfinished" in page.plain and "guerdon train --resume" in page.plain
-    assert ("run/steps_done", "3") in page.numbers and ("config/steps", "4") in page.numbers
+    row = check(path)["one"]["run"]
+    assert (row["status"], row["progress"]["done"], row["progress"]["of"]) == ("unfinished", 3, 4)
     gd.train(resume=path)
-    page = check(path)
-    assert ("run/steps_done", "4") in page.numbers and "--resume" not in page.plain
+    row = check(path)["one"]["run"]
+    assert (row["status"], row["progress"]["done"]) == ("complete", 4)
     assert max(r["attempt"] for r in Truth(path).done.values()) == 1
 
 
@@ -591,9 +402,12 @@ def test_the_batch_that_broke_a_run_is_shown(tmp_path):
 
     with pytest.raises(gd.RunStopped):
         small(tmp_path / "run", reward=broken, options=gd.Options())
-    page = check(tmp_path / "run")
-    assert "The batch that broke step" in page.text and "OSError: no grader" in page.plain
-    assert "stopped: step 0" in page.plain
+    data = check(tmp_path / "run")
+    assert "Step 0, which broke" in {section["title"] for section in data["samples"]["sections"]}
+    errors = [c["error"]["line"] for r in data["samples"]["rollouts"].values() for t in r["tracks"] for c in t["columns"]
+              if "error" in c]  # fmt: skip
+    assert errors and all(line.startswith("OSError: no grader") for line in errors)
+    assert data["one"]["run"]["status"] == "stopped" and data["one"]["run"]["why"].startswith("step 0")
 
 
 def test_a_study_lists_its_runs(tmp_path):
@@ -611,11 +425,14 @@ def test_a_study_lists_its_runs(tmp_path):
         return {"lengths": lengths, "verdict": "no difference", "seeds": {"used": seed}}
 
     gd.train(gd.Study(body), out=tmp_path / "study", options=SMALL)
-    page = check(tmp_path / "study")
+    one = check(tmp_path / "study")["one"]
     inner = sorted(p.name for p in (tmp_path / "study" / "inner").iterdir())
-    assert sorted(page.addresses) == [f"inner/{name}/report.html" for name in inner] and len(inner) == 2
-    assert all((tmp_path / "study" / a).is_file() for a in page.addresses)
-    assert {"result/lengths/0", "result/lengths/1", "result/seeds/used"} <= {k for k, _ in page.numbers}
+    assert [each["address"] for each in one["inner"]] == [f"inner/{name}/report.html" for name in inner]
+    assert len(inner) == 2 and all((tmp_path / "study" / each["address"]).is_file() for each in one["inner"])
+    assert sorted(each["progress"]["of"] for each in one["inner"]) == [1, 2]
+    result = {each["name"]: each["value"] for each in one["result"]}
+    assert result.keys() == {"lengths/0", "lengths/1", "verdict", "seeds/used"}
+    assert (result["verdict"], result["seeds/used"]) == ("no difference", "0")
     for name in inner:
         check(tmp_path / "study" / "inner" / name)
 
@@ -629,31 +446,17 @@ def test_a_long_run_is_thinned_without_losing_a_peak(tmp_path):
         lone = {"lone": 1.0} if step == 1234 else {"y": math.nan if step % 500 == 7 else 50.0 if step == 777 else 1.0}
         log.emit(StepDone(step, metrics={**x, **lone, "policy/loss": -5.0 if step == 1501 else 0.1}, seconds=0.1))
     log.emit(Ended(2999, weights="ff"))
-    page = check(run_folder.path)
-    assert len(page.curves["x"]["step"]) < 1500
-    assert -5.0 in page.curves["policy/loss"]["value"] and page.curves["x"]["step"][-1] == 2999
-    numbers = {unquote(k): text for k, text in page.numbers}
-    assert numbers["most/y"] == "50" and numbers["count/y"] == "2,993" and numbers["count/lone"] == "1"
+    curves = check(run_folder.path)["curves"]["curves"]
+    assert len(curves["x"]["step"]) < 600 and curves["x"]["step"][-1] == 2999
+    assert -5.0 in curves["policy/loss"]["value"] and 50.0 in curves["y"]["value"]
+    assert (curves["y"]["count"], curves["lone"]["count"]) == (2993, 1)
 
 
 def test_a_metric_without_a_number_is_a_gap(tmp_path):
     run_folder, log = folder(tmp_path / "run", 4)
     for step, loss in enumerate((1.0, math.nan, math.inf, 3.0)):
         log.emit(StepDone(step, metrics={"policy/loss": loss}, seconds=0.1))
-    page = check(run_folder.path)
-    assert page.curves["policy/loss"]["value"] == [1.0, None, None, 3.0]
-    drawn = re.search(r'data-curve="policy/loss".*?class="line" d="([^"]*)"', page.text, re.DOTALL)
-    assert drawn and drawn[1].count("M") == 2
-
-
-def test_a_curve_lies_where_its_numbers_say(tmp_path):
-    run_folder, log = folder(tmp_path / "run", 3)
-    for step, value in enumerate((0.0, 1.0, 4.0)):
-        log.emit(StepDone(step, metrics={"policy/loss": value}, seconds=0.1))
-    drawn = re.search(r'data-curve="policy/loss".*?class="line" d="M([^"]*)"', check(run_folder.path).text, re.DOTALL)
-    points = [tuple(map(float, p.split(","))) for p in drawn[1].split("L")]
-    (x0, y0), (x1, y1), (x2, y2) = points
-    assert x1 - x0 == pytest.approx(x2 - x1) and y0 - y1 == pytest.approx((y0 - y2) / 4, abs=0.02) and y2 < y0
+    assert check(run_folder.path)["curves"]["curves"]["policy/loss"]["value"] == [1.0, None, None, 3.0]
 
 
 def test_a_band_of_shares_ends_at_none_and_all(tmp_path):
@@ -661,55 +464,31 @@ def test_a_band_of_shares_ends_at_none_and_all(tmp_path):
     for step, share in enumerate((0.0, 0.5, 0.9)):
         ones = {"solved/mean": share, "solved/std": math.sqrt(share * (1 - share))}
         log.emit(StepDone(step, metrics={**ones, "worth/mean": share, "worth/std": 1.0}, seconds=0.1))
-    text = check(run_folder.path).text
-    lows = {
-        name: re.search(rf'data-curve="{name}" data-low="([^"]*)" data-high="([^"]*)"', text)
-        for name in ("solved", "worth")
-    }
-    assert lows["solved"].groups() == ("0.0", "1.0") and lows["worth"].groups() == ("-1.0", "2.0")
+    curves = check(run_folder.path)["curves"]["curves"]
+    assert (curves["solved"]["low"], curves["solved"]["high"]) == ([0.0, 0.0, pytest.approx(0.6)], [0.0, 1.0, 1.0])
+    assert (min(curves["worth"]["low"]), max(curves["worth"]["high"])) == (-1.0, 1.9)
 
 
-def test_curves_in_which_nothing_is_to_be_seen_are_told_in_words(tmp_path):
+def test_curves_in_which_nothing_is_to_be_seen_are_known(tmp_path):
     run_folder, log = folder(tmp_path / "run", 3)
     for step in range(3):
         noise = {"policy/loss": (-1) ** step * 3e-9, "policy/kl": 0.0, "policy/entropy": 0.5 + step * 1e-9}
         log.emit(
             StepDone(step, metrics={**noise, "policy/lr": 2e-8 * (step + 1), "policy/grad_norm": step}, seconds=0.1)
         )
-    page = check(run_folder.path)
-    assert set(page.curves) == {"policy/lr", "policy/grad_norm"}  # a learning rate may be small
-    words = " ".join(re.sub(r"<[^>]*>", "", page.text).split())
-    assert "Not drawn: KL, zero in every step; Entropy, 0.500 in every step; Loss, zero but for rounding" in words
+    flat = {name: curve["flat"] for name, curve in check(run_folder.path)["curves"]["curves"].items()}
+    wanted = {"policy/loss": "rounding", "policy/kl": "zero", "policy/entropy": "constant"}
+    assert {name: flat[name] for name in wanted} == wanted
+    assert flat["policy/lr"] == flat["policy/grad_norm"] == ""  # a learning rate may be small
 
 
-def test_the_first_chart_has_the_steps_and_the_held_out_evaluations(whole_run, tmp_path):
-    page = Page(write_report(whole_run).read_text())
-    assert page.text.index("Accuracy") < page.text.index("Held-out accuracy") < page.text.index(">Policy<")
-    assert page.text.count('<g class="held">') == 3 and page.text.count('data-curve="correct"') == 1
+def test_what_the_run_is_about_comes_first(tmp_path):
     run_folder, log = folder(tmp_path / "run", 2)
     for step in range(2):
         log.emit(StepDone(step, metrics={"reward/mean": 0.25 * (step + 1)}, seconds=0.1))
-    page = check(run_folder.path)
-    assert 'class="held"' not in page.text and "on the problems trained on; no held-out exam" in page.text
-    assert ("curve/reward/mean@0", "0.250") in page.numbers and ("curve/reward/mean@1", "0.500") in page.numbers
-
-
-def test_points_lie_where_their_numbers_say(tmp_path):
-    """Over steps done: an evaluation after two steps stands where the third step's own tries do."""
-    run_folder, log = folder(tmp_path / "run", 4)
-    for step in range(4):
-        log.emit(StepDone(step, metrics={"correct/mean": step / 4}, seconds=0.1))
-        if step % 2:
-            log.emit(
-                Evaluated(step, result={"task": "t", "pass@1": (step + 1) / 4, "pass@1_low": 0.0, "pass@1_high": 1.0})
-            )
-    text = check(run_folder.path).text
-    dots = [
-        tuple(map(float, xy)) for xy in re.findall(r'class="dot" cx="([^"]*)" cy="([^"]*)"', text.split("</figure>")[0])
-    ]
-    line = re.search(r'class="line" d="M([^"]*)"', text)
-    points = [tuple(map(float, p.split(","))) for p in line[1].split("L")]
-    assert dots[0] == points[2] and dots[1] == (712.0, 8.0) and points[0] == (48.0, 172.0)
+    headline = check(run_folder.path)["one"]["run"]["headline"]
+    assert (headline["before"]["value"], headline["after"]["value"], headline["source"]) == (0.25, 0.5, "step")
+    assert "on the problems trained on" in headline["about"]
 
 
 def advantage(values: list[float]) -> Column:
@@ -717,15 +496,22 @@ def advantage(values: list[float]) -> Column:
     return Column("step", tensor, torch.where(tensor.isnan(), int(Reason.NOT_APPLICABLE), 0).to(torch.int8))
 
 
+def only_rollout(path: Path) -> dict[str, Any]:
+    (rollout,) = check(path)["samples"]["rollouts"].values()
+    return rollout
+
+
 def test_characters_are_coloured_when_an_action_is_a_character(tmp_path):
     run_folder, log = folder(tmp_path / "run", 1)
     log.emit(Started(0, steps=1))
     batch = batch_of(["ab", "b"], [[1, 2, 0], [2, 0]], advantage=advantage([2.0, -1.0, math.nan, 0.0, 0.5]))
     write_batch(run_folder.rollouts(0), batch)
-    text = check(run_folder.path).text
-    assert 'class="t pos" style="--a:0.70" title="advantage +2, log-prob −0.500"' in text
-    assert re.search(r'class="t neg"[^>]*>b<', text) and re.search(r'class="t none"[^>]*><span class="end-mark">', text)
-    assert 'class="t nil" title="advantage 0, log-prob −0.500"' in text and 'class="strip"' not in text
+    rollouts = check(run_folder.path)["samples"]["rollouts"]
+    tokens = rollouts["0/0.0.0"]["segments"][0]["tokens"]
+    assert tokens["pieces"] == ["a", "b", ""] and tokens["silent"] == {"2": "end"}
+    assert tokens["numbers"]["advantage"] == [2.0, -1.0, None] and tokens["numbers"]["logp"] == [-0.5] * 3
+    (colour,) = [each for each in rollouts["0/0.0.0"]["colours"] if each["name"] == "advantage"]
+    assert (colour["low"], colour["high"]) == (-1.0, 2.0)  # of the whole batch
 
 
 def test_a_token_of_several_characters_is_never_taken_for_one(tmp_path):
@@ -734,23 +520,23 @@ def test_a_token_of_several_characters_is_never_taken_for_one(tmp_path):
     log.emit(Started(0, steps=1))
     batch = batch_of(["42", "17"], [[5, 0], [6, 0]], advantage=advantage([1.0, 1.0, -1.0, -1.0]))
     write_batch(run_folder.rollouts(0), batch)
-    text = check(run_folder.path).text
-    assert text.count('class="strip"') == 2 and re.search(r'class="t pos"[^>]*>42<', text)
+    segments = [r["segments"][0] for r in check(run_folder.path)["samples"]["rollouts"].values()]
+    assert [segment["tokens"]["pieces"] for segment in segments] == [None, None]
+    assert {segment["text"] for segment in segments} == {"42", "17"}
 
 
-def test_a_long_completion_keeps_all_its_text(tmp_path):
+def test_a_long_completion_keeps_its_text(tmp_path):
     run_folder, log = folder(tmp_path / "run", 1)
     log.emit(Started(0, steps=1))
     letters, words = "abc" * 300, "word " * 700
     long = batch_of([letters], [[1, 2, 3] * 300], advantage=advantage([0.1 * (i % 7) for i in range(900)]))
     write_batch(run_folder.rollouts(0), long)
-    assert letters in check(run_folder.path).words.values()
+    (segment,) = only_rollout(run_folder.path)["segments"]
+    assert segment["text"] == letters and "".join(segment["tokens"]["pieces"]) == letters
     long = batch_of([words], [list(range(700))], advantage=advantage([0.1 * (i % 7) - 0.2 for i in range(700)]))
     write_batch(run_folder.rollouts(0), long)
-    page = check(run_folder.path)
-    assert words in page.words.values() and ("rollout/0/rest/steps@0", "100") in [
-        (unquote(k), s) for k, s in page.numbers
-    ]
+    (segment,) = only_rollout(run_folder.path)["segments"]
+    assert segment["text"] == words and len(segment["tokens"]["numbers"]["advantage"]) == 700
 
 
 def test_a_batch_without_columns_or_actions(tmp_path):
@@ -758,5 +544,7 @@ def test_a_batch_without_columns_or_actions(tmp_path):
     batch = batch_of(["", "x"], [[], [1]])
     write_batch(run_folder.rollouts(0), batch)
     log.emit(StepDone(0, metrics=batch_metrics(batch), seconds=0.0))
-    page = check(run_folder.path)
-    assert "This batch has no advantages" in page.text and "one track" in page.plain
+    data = check(run_folder.path)
+    assert labels_of(data) == ["one track"]
+    (rollout,) = data["samples"]["rollouts"].values()
+    assert "advantage" not in {each["name"] for each in rollout["colours"]} and rollout["tracks"][0]["columns"] == []

@@ -6,6 +6,7 @@ import itertools
 import json
 from collections import Counter
 from collections.abc import Iterator
+from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -24,6 +25,10 @@ from guerdon.runs.rollout_files import read_batch, read_table
 from guerdon.runs.rollout_table import in_order, tidy
 
 E = TypeVar("E", bound=Event)
+
+
+class Missing(UserError):
+    """What was asked for is not there, or not any more."""
 
 
 def damage_of(folder: RunFolder) -> str:
@@ -255,6 +260,28 @@ class Run:
 
         tables = [tidy(*read_table(self.folder.rollouts(s), s, self.config.get("id")), s) for s in self.rollout_steps]
         return in_order(pa.concat_tables(tables, promote_options="permissive")) if tables else pa.table({})
+
+
+class Snapshot(Run):
+    """A run whose events do not change any more while it is looked at."""
+
+    def __init__(self, folder: RunFolder, config: dict[str, object], log: Log) -> None:
+        self.folder, self.path, self.config, self._log = folder, folder.path, config, log
+
+    def log(self) -> Log:
+        return self._log
+
+    @cached_property
+    def every(self) -> list[Event]:
+        """The events of the last attempt at each step."""
+        return latest(self._log.events)
+
+    def events(self, kind: type[E]) -> list[E]:
+        return [e for e in self.every if isinstance(e, kind)]
+
+    @cached_property
+    def last_time(self) -> float:
+        return max((e.time for e in self._log.events), default=0.0)
 
 
 def resume_call(run: Run) -> str:

@@ -137,3 +137,12 @@ def write_readable_json(path: Path, value: Any) -> None:
     text = json.dumps(value, indent=1)
     innermost = re.compile(r"[\[{][^\[\]{}]*[\]}]")
     write_text(path, innermost.sub(lambda inner: re.sub(r"\n *", " ", inner[0]), text) + "\n")
+
+
+def file_mark(path: Path) -> tuple[int, ...]:
+    """What changes when a file or a folder does; empty where there is none."""
+    try:
+        now = path.stat()
+    except (OSError, ValueError):
+        return ()
+    return now.st_ino, now.st_size, now.st_mtime_ns

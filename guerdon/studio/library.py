@@ -18,17 +18,13 @@ from pathlib import Path
 from guerdon.core.errors import UserError
 from guerdon.runs.events import Log, LogReader
 from guerdon.runs.folder import RunFolder
-from guerdon.runs.run import Run
-from guerdon.runs.whole_files import absolute
+from guerdon.runs.run import Missing, Run
+from guerdon.runs.whole_files import absolute, file_mark
 
 DEPTH = 4  # folders below one that was given in which runs are looked for
 MOST = 20_000  # runs
 FRESH = 0.5  # seconds for which a look at the disk is believed
 INNER = "inner"  # where a study keeps its runs
-
-
-class Missing(UserError):
-    """What was asked for is not there, or not any more."""
 
 
 class LiveRun(Run):
@@ -119,15 +115,6 @@ class Library:
 
 def id_of(path: Path) -> str:
     return hashlib.sha256(os.fsencode(absolute(path))).hexdigest()[:12]
-
-
-def file_mark(path: Path) -> tuple[int, ...]:
-    """What changes when a file or a folder does; empty where there is none."""
-    try:
-        now = path.stat()
-    except (OSError, ValueError):
-        return ()
-    return now.st_ino, now.st_size, now.st_mtime_ns
 
 
 def run_folders(place: Path, depth: int = DEPTH, root: Path | None = None) -> Iterator[tuple[Path, str]]:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from pathlib import Path
 
 from guerdon.core.errors import UserError, require_extra
 
@@ -25,19 +24,20 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import Scope
 
 import guerdon
+from guerdon.display.report.bundle import PAGE
+from guerdon.runs.run import Missing
 from guerdon.studio.audits.audit_routes import routes as audits
 from guerdon.studio.audits.audit_shelf import AuditShelf
 from guerdon.studio.bench.bench_routes import routes as bench
 from guerdon.studio.entrance import Gate
 from guerdon.studio.json_answers import answer, refusal
 from guerdon.studio.labels.label_routes import routes as labels
-from guerdon.studio.library import Library, Missing
+from guerdon.studio.library import Library
 from guerdon.studio.live import ChangeWatch
 from guerdon.studio.reading.reading_routes import routes as reading
 from guerdon.studio.rollouts.rollout_routes import routes as rollouts
 from guerdon.studio.runs.run_routes import routes as runs
 
-PAGE = Path(__file__).parent / "page"
 FIRST = {
     "cache-control": "no-cache"
 }  # of the page's files: asked for again each time, sent again only when they changed

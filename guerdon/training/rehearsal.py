@@ -26,7 +26,7 @@ from guerdon.core.part import label, walk
 from guerdon.core.recipe import Recipe
 from guerdon.core.seeds import derive, seed_globals
 from guerdon.core.task import Ask
-from guerdon.display.report.views import view_text
+from guerdon.display.text import view_text
 from guerdon.engine.player import Player
 from guerdon.models import template_clock as clock
 from guerdon.rewards.stage.score_stages import score

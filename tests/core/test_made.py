@@ -17,7 +17,7 @@ from guerdon.core.model import Request
 from guerdon.core.pack import cat, pack, unpack
 from guerdon.core.part import part
 from guerdon.core.task import Ask, Sampling
-from guerdon.display.report.views import view_text
+from guerdon.display.text import view_text
 from guerdon.engine.batching import answer
 from guerdon.engine.player import Player
 from guerdon.models.tables import tabular

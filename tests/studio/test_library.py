@@ -14,7 +14,8 @@ import guerdon.studio.library as library_module
 from guerdon.core.errors import UserError
 from guerdon.runs.event_types import StepDone, Warned
 from guerdon.runs.events import EventLog, LogReader, read_log
-from guerdon.studio.library import Library, Missing, id_of
+from guerdon.runs.run import Missing
+from guerdon.studio.library import Library, id_of
 from guerdon.studio.live import ChangeWatch
 
 

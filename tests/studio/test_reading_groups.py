@@ -13,11 +13,10 @@ from strategies import episode, segment
 from guerdon.core.batch import Pairs
 from guerdon.core.column import Column, Reason
 from guerdon.core.pack import pack
+from guerdon.display.reading import ask_groups
+from guerdon.display.reading.opened_steps import StepFile
 from guerdon.runs.rollout_files import read_table, write_batch
-from guerdon.runs.run import Run
-from guerdon.studio.library import Missing
-from guerdon.studio.reading import ask_groups
-from guerdon.studio.reading.opened_steps import StepFile
+from guerdon.runs.run import Missing, Run
 from guerdon.studio.reading.whereabouts import Whereabouts
 from guerdon.studio.reading.word_differences import PIECE, difference
 

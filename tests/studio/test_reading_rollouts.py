@@ -20,13 +20,13 @@ from guerdon.core.column import Column, Reason
 from guerdon.core.pack import pack
 from guerdon.core.part import describe
 from guerdon.core.task import Ask, Task
+from guerdon.display.reading import episode_view
+from guerdon.display.reading.opened_steps import StepFiles
+from guerdon.display.reading.token_pieces import Tokenizers, pieces_of
+from guerdon.display.reading.track_scores import formulas
 from guerdon.models.tokenizer import train_tokenizer
 from guerdon.runs.rollout_files import write_batch
 from guerdon.runs.run import Run
-from guerdon.studio.reading import episode_view
-from guerdon.studio.reading.opened_steps import StepFiles
-from guerdon.studio.reading.token_pieces import Tokenizers, pieces_of
-from guerdon.studio.reading.track_scores import formulas
 
 HOSTILE = "<img src=x onerror=alert(1)>\x00\x1b[2J\u202egnp.\u2066 \ud83d".encode("utf-8", "replace").decode()
 TEXTS_OF_ALL_KINDS = [

@@ -19,7 +19,8 @@ from searched_runs import HOSTILE, PlainFilter, keys_of, make_run, one_step, row
 from guerdon.core.errors import UserError
 from guerdon.runs.folder import RunFolder
 from guerdon.runs.labels import add_label
-from guerdon.studio.library import Library, Missing, id_of
+from guerdon.runs.run import Missing
+from guerdon.studio.library import Library, id_of
 from guerdon.studio.rollouts import index_shelf, rollout_index
 from guerdon.studio.rollouts.facets import facets
 from guerdon.studio.rollouts.index_shelf import IndexShelf, TooLong

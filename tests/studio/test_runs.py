@@ -12,14 +12,15 @@ import pytest
 from fastapi.testclient import TestClient
 from written_runs import add_events, steps, whole, write_run
 
+from guerdon.display.run.alarms import SOURCES, Alarm, alarms_of, source
+from guerdon.display.run.flow import flow_of
 from guerdon.runs.event_types import Ended, Evaluated, ScoresMissing, StepDone, Stopped, Warned
 from guerdon.runs.folder import RunFolder
 from guerdon.runs.headline import Headline, Point
 from guerdon.studio.library import Library, ShelvedRun
 from guerdon.studio.runs import summaries as summing
-from guerdon.studio.runs.alarms import SOURCES, Alarm, alarms_of, source
-from guerdon.studio.runs.flow import flow_of
 from guerdon.studio.runs.listing import Wanted, listing
+from guerdon.studio.runs.one_run import address_of
 from guerdon.studio.runs.run_snapshot import LOCKS, held_inodes, is_held, snapshot, standing
 from guerdon.studio.runs.summaries import Summaries, coarse, spark, summary
 
@@ -223,7 +224,7 @@ def test_alarms_lead_to_the_rollouts_that_caused_them(tmp_path: Path) -> None:
     (path / "rollouts").mkdir()
     for step in (0, 1):
         (path / "rollouts" / f"step-{step:08d}.parquet").touch()
-    found = {alarm.title: alarm for alarm in alarms_of("ID", snapshot(shelved(path)))}
+    found = {alarm.title: alarm for alarm in alarms_of(snapshot(shelved(path)), address_of("ID"))}
     assert list(found) == ["It stopped", "reward: scores are missing", "judge 1&2: scores are missing", "'brief' never applied",
                            "Warning"]  # fmt: skip
     missing = found["reward: scores are missing"]
@@ -239,14 +240,14 @@ def test_alarms_lead_to_the_rollouts_that_caused_them(tmp_path: Path) -> None:
         "/rollouts?run=ID&step=1",
     )
     shutil.rmtree(path / "rollouts")
-    assert {alarm.rollouts for alarm in alarms_of("ID", snapshot(shelved(path)))} == {""}, "none are stored"
+    assert {alarm.rollouts for alarm in alarms_of(snapshot(shelved(path)), address_of("ID"))} == {""}, "none are stored"
 
 
 def test_one_more_source_of_alarms(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = write_run(tmp_path / "run", [Stopped(0, why="x")])
-    monkeypatch.setattr("guerdon.studio.runs.alarms.SOURCES", [*SOURCES])
+    monkeypatch.setattr("guerdon.display.run.alarms.SOURCES", [*SOURCES])
     source(lambda given: [Alarm("note", "Audited", f"{given.run.name} is fine")])
-    assert [alarm.title for alarm in alarms_of("ID", snapshot(shelved(path)))] == ["It stopped", "Audited"]
+    assert [alarm.title for alarm in alarms_of(snapshot(shelved(path)), address_of("ID"))] == ["It stopped", "Audited"]
     assert summary(shelved(path)).facts["alarms"] == 2 and summary(shelved(path)).facts["worst"] == "bad"
 
 
@@ -312,7 +313,7 @@ def test_damage_is_an_alarm(tmp_path: Path) -> None:
     lines = (path / "events.jsonl").read_bytes().split(b"\n")
     lines[3] = lines[3].replace(b"0.2", b"0.7")
     (path / "events.jsonl").write_bytes(b"\n".join(lines))
-    found = [alarm for alarm in alarms_of("ID", snapshot(shelved(path))) if alarm.title == "Damaged"]
+    found = [alarm for alarm in alarms_of(snapshot(shelved(path)), address_of("ID")) if alarm.title == "Damaged"]
     assert "1 damaged line in events.jsonl: 4" in found[0].message and found[0].level == "bad"
 
 

@@ -10,10 +10,10 @@ from fastapi.testclient import TestClient
 from written_runs import whole, write_run
 
 import guerdon as gd
-from guerdon.display.report.metric_curves import Curve, make_curves
+from guerdon.display.run.curves import BUCKETS, draws_of, places, shown_curve, smoothed, some_of
+from guerdon.display.run.metric_curves import Curve, make_curves
+from guerdon.results.compare.as_page import series
 from guerdon.runs.event_types import StepDone
-from guerdon.studio.runs.run_curves import BUCKETS, draws_of, places, shown_curve, smoothed, some_of
-from guerdon.studio.runs.run_series import series
 
 Ask = Callable[[Path], TestClient]
 

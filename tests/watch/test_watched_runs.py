@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 
 import pytest
+from report_pages import report_data_of
 from scheduling import mostly_slow
 
 import guerdon as gd
@@ -151,10 +152,14 @@ def test_what_cannot_be_a_truth_is_refused_before_the_run(tmp_path):
 
 
 def test_alarms_are_shown_with_their_rollouts_in_the_report(hacked):
-    page = hacked.folder.report.read_text()
-    assert '<h2 id="alarms">Alarms</h2>' in page and page.count('class="alarm"') >= 2
+    data = report_data_of(hacked.folder.report.read_text())
+    assert data["one"]["marks"] == sorted({alarm.step for alarm in hacked.alarms})  # on the curves
     gap = next(alarm for alarm in hacked.alarms if alarm.rule == "proxy_gap")
-    assert gap.message in page and all(f"episode {each['episode']}" in page for each in gap.rollouts)
+    shown = next(each for each in data["one"]["alarms"] if each["title"] == "Watch: proxy_gap")
+    assert gap.message in shown["message"] and shown["rollouts"] == f"#step-{gap.step}"
+    section = next(each for each in data["samples"]["sections"] if "proxy_gap" in each["title"])
+    assert [each["episode"] for each in section["samples"]] == [each["episode"] for each in gap.rollouts]
+    assert all(f"{gap.step}/{each['episode']}" in data["samples"]["rollouts"] for each in gap.rollouts)
 
 
 @pytest.mark.slow

@@ -1,6 +1,6 @@
 """`report.html`: a run on one page that loads nothing. `write_report` writes it.
 
-A module a section gathers numbers into a dataclass, `page` puts the sections together, `templates/` lays them out.
+`page` gathers what it shows, `document` makes one file of that and of the scripts in `display/page`.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Example rollouts: which stored batches and which of their tracks the report shows.
 
-Leaves out: what is shown of them, which is `rollout_view`.
+Leaves out: what is shown of them (`samples.py`).
 """
 
 from __future__ import annotations
@@ -15,10 +15,9 @@ from torch import Tensor
 from guerdon.core.batch import Batch
 from guerdon.core.column import Column
 from guerdon.core.manifest import Damaged
+from guerdon.display.run.curve_titles import RANKS
 from guerdon.runs.rollout_files import read_batch
 from guerdon.runs.run import Run
-
-RANKS = ("reward", "correct", "truth")  # the columns that rank tracks, the first that has values
 
 
 @dataclass(frozen=True)
@@ -48,7 +47,7 @@ def example_batches(run: Run, note: Callable[[str], None]) -> list[StoredBatch]:
     return batches
 
 
-def step_advantages(batch: Batch) -> Tensor | None:
+def _advantages(batch: Batch) -> Tensor | None:
     """[S] the advantage of each step; None where the batch has none."""
     column = _advantage_column(batch)
     return None if column is None else batch.down(column.value, column.level)
@@ -102,6 +101,6 @@ def _ranking(batch: Batch, tracks: Sequence[int]) -> tuple[str, list[float]]:
 
 def _credit(batch: Batch) -> list[float]:
     """[K] the mean advantage of each track's steps; 0 where there is none."""
-    shown = step_advantages(batch)
+    shown = _advantages(batch)
     means: list[float] = [0.0] * batch.K if shown is None else batch.up(shown, "track", by="mean").nan_to_num().tolist()
     return means

@@ -1,93 +1,105 @@
-"""The page: which sections a report has, gathered from the run folder, and the document that `report.html` makes of them."""
+"""The report of a run: the studio's page of it as one file, with the data inside.
+
+The data are what the studio answers when its page asks (`display/run`, `display/reading`), and what the report alone shows: the
+first prompt and a few rollouts.
+Leaves out: which rollouts (`samples.py`), what the file is made of (`document.py`).
+"""
 
 from __future__ import annotations
 
-import json
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from guerdon.display.report.alarm_section import AlarmSection, alarm_section
-from guerdon.display.report.chart_sections import ChartSection, MetricRow, chart_sections, drawn_data, metric_rows
-from guerdon.display.report.draws import DrawsChart, draws_chart
-from guerdon.display.report.exam_results import ExamResults, exam_results
+from guerdon.core.shown_text import cut
+from guerdon.display.report.document import document
 from guerdon.display.report.examples import example_batches
-from guerdon.display.report.header import Header, report_header
-from guerdon.display.report.headline_chart import HeadlineChart, headline_chart
-from guerdon.display.report.metric_curves import make_curves
-from guerdon.display.report.prompting import Prompting, prompting
-from guerdon.display.report.rendering import content_policy, render, verbatim
-from guerdon.display.report.rollout_view import RolloutGroup, rollout_groups
-from guerdon.display.report.study_section import StudySection, study_section
-from guerdon.display.report.troubles import MissingScores, Note, missing_scores, warnings_of
-from guerdon.runs.event_types import Alarmed, Evaluated, StepDone
-from guerdon.runs.events import latest, read_events
-from guerdon.runs.run import Run
+from guerdon.display.report.prompting import prompting
+from guerdon.display.report.samples import Samples
+from guerdon.display.run.alarms import Alarm
+from guerdon.display.run.curves import curves_of, places
+from guerdon.display.run.facts import all_about, row_of
+from guerdon.display.text import show
+from guerdon.runs.event_types import Alarmed, StepDone
+from guerdon.runs.run import Run, Snapshot
 
-MADE_OF = ("settings", "data", "options", "parts")  # of a run's config
-
-
-@dataclass(frozen=True)
-class TrainingSections:
-    """What the report of a run has, and that of a study has not. `data` are the drawn curves, for the script."""
-
-    headline: HeadlineChart | None
-    alarms: AlarmSection | None
-    exams: ExamResults | None
-    charts: list[ChartSection]
-    draws: DrawsChart | None
-    prompting: Prompting | None
-    rollouts: list[RolloutGroup]
-    metrics: list[MetricRow]
-    data: dict[str, Any]
-    notes: list[Note]
+SCRIPT = "report.js"
+LINES = 40  # alarms in the words for who runs no scripts
 
 
 def report_page(run: Run) -> str:
     """The report of a run, finished or not, or of a study: a whole document that loads nothing."""
-    events = latest(read_events(run.folder.events)) if run.folder.events.exists() else []
-    done = [e for e in events if isinstance(e, StepDone)]
-    evaluated = [e for e in events if isinstance(e, Evaluated)]
-    raised = [e for e in events if isinstance(e, Alarmed)]
-    sections: StudySection | TrainingSections
-    is_study = run.config.get("kind") == "study"
-    sections = study_section(run) if is_study else _training(run, done, evaluated, raised)
-    header: Header = report_header(run, done, evaluated)
-    missing: list[MissingScores] = missing_scores(events)
-    notes = [*warnings_of(events), *(Note("", damage) for damage in run.damage), *sections.notes]
-    return render(
-        "report.html",
-        title=" · ".join(x for x in (run.name, str((run.config.get("wish") or {}).get("task") or ""), "guerdon") if x),
-        header=header,
-        missing=missing,
-        notes=notes,
-        study=sections if is_study else None,
-        training=None if is_study else sections,
-        made_of=json.dumps({k: v for k, v in run.config.items() if k in MADE_OF}, indent=2, ensure_ascii=False),
-        content_policy=content_policy(),
-        style=verbatim("style.css"),
-        script=verbatim("script.js"),
-    )
+    data = report_data(run)
+    row = data["one"]["run"]
+    title = " · ".join(x for x in (row["recipe"], row["task"], "guerdon") if x)
+    return document(title, SCRIPT, data, _lines(data["one"]))
 
 
-def _training(run: Run, done: list[StepDone], evaluated: list[Evaluated], raised: list[Alarmed]) -> TrainingSections:
-    curves = make_curves(done)
-    first = headline_chart(run.headline, curves)
-    drawn = first.name if first is not None else ""
-    charts = chart_sections(curves, drawn)
-    notes: list[Note] = []
-    batches = example_batches(run, lambda message: notes.append(Note("", message)))
-    alarms = alarm_section(run, raised, curves, lambda message: notes.append(Note("", message)))
-    return TrainingSections(
-        first,
-        alarms,
-        exam_results(evaluated),
-        charts,
-        draws_chart(done),
-        prompting(run, batches),
-        rollout_groups(batches),
-        metric_rows(curves),
-        drawn_data(
-            charts, curves, [drawn, *(chart.name for chart in alarms.charts)] if alarms is not None else [drawn]
-        ),
-        notes,
+def report_data(run: Run) -> dict[str, Any]:
+    """All that the page shows. `one` and `curves` are the studio's answers about a run, `samples` those about rollouts."""
+    run = Snapshot(run.folder, run.config, run.log())
+    status, _, why = run.status.partition(": ")
+    notes: list[str] = []
+    batches = example_batches(run, notes.append)
+    samples = Samples(run, notes.append)
+    for alarm in run.events(Alarmed):
+        samples.add_alarmed(alarm)
+    for stored in batches:
+        samples.add_examples(stored)
+    one = all_about(run, status, samples.address)
+    one["alarms"] += [Alarm("bad", "Damaged", note).to_dict() for note in notes]
+    one |= {
+        "run": {**row_of(run), "name": run.name, "path": run.folder.named, "status": status, "why": why},
+        "within": None,
+        "inner": [_inner(inner) for inner in run.inner],
+        "evidence": None,
+    }
+    curves = curves_of(run, also=None)
+    return {
+        "one": one,
+        "curves": curves,
+        "places": _places(run.events(StepDone), curves["curves"]),
+        "prompt": prompting(run, batches),
+        "samples": samples.data,
+    }
+
+
+def _inner(run: Run) -> dict[str, Any]:
+    """A run of a study, in the study's table."""
+    name, status = run.path.name, run.status.partition(": ")[0]
+    return {**row_of(run), "id": name, "name": name, "status": status, "address": f"inner/{name}/report.html"}
+
+
+def _places(done: Sequence[StepDone], curves: Mapping[str, Mapping[str, Any]]) -> dict[str, list[float]]:
+    """What had been spent at the steps that are drawn, for the other axes."""
+    steps = sorted({step for curve in curves.values() for step in curve["step"]})
+    tokens, seconds = places(done, "tokens"), places(done, "seconds")
+    return {"step": [*steps], "tokens": [tokens[s] for s in steps], "seconds": [seconds[s] for s in steps]}
+
+
+def _lines(one: Mapping[str, Any]) -> list[str]:
+    """The essentials in words."""
+    row, exams, spent = one["run"], one["exams"], one["facts"]["spent"]
+    lines = [
+        row["recipe"],
+        ", ".join(filter(None, [row["status"], row["why"], row["task"], row["model"], row["reward"]])),
+    ]
+    if row["headline"] is not None:
+        ends = [
+            _value(row["headline"], point) for point in (row["headline"]["before"], row["headline"]["after"]) if point
+        ]
+        lines.append(f"{row['headline']['words']}: {' → '.join(ends)} ({row['headline']['about']})")
+    lines.append(
+        f"{row['progress']['done']:,.0f} {row['progress']['unit']}; "
+        + ", ".join(f"{show(spent[unit], 'count')} {unit}" for unit in ("tokens", "episodes", "updates", "seconds"))
     )
+    for measure in exams["measures"] if exams is not None else ():
+        first, last = (point[0] for point in (measure["points"][0], measure["points"][-1]))
+        each = ["none" if v is None else show(v, "share" if measure["is_share"] else "number") for v in (first, last)]
+        lines.append(f"{measure['name']}: {' → '.join(each if len(measure['points']) > 1 else each[1:])}")
+    lines += [f"{alarm['title']}: {cut(alarm['message'])}" for alarm in one["alarms"][:LINES]]
+    lines.append(f"weights {one['facts']['weights'] or 'not final yet'}, recipe's hash {one['facts']['hash']}")
+    return lines
+
+
+def _value(headline: Mapping[str, Any], point: Mapping[str, Any]) -> str:
+    return show(point["value"], "share" if headline["is_share"] else "number")

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -16,35 +15,15 @@ from tokenizers import Tokenizer
 
 from guerdon.core.episode import Segment
 from guerdon.display.report.examples import StoredBatch
-from guerdon.display.report.shown_numbers import ShownNumber, key_of, number
 from guerdon.runs.run import Run
 
 TOKENS_SHOWN = 1000
 LARGEST = 256 << 20  # bytes of a file that is read
 
 
-@dataclass(frozen=True)
-class PromptToken:
-    """`tone` is its class in the style: special tokens stand out, and of two neighbours one is shaded."""
-
-    text: str
-    tone: str
-
-
-@dataclass(frozen=True)
-class Prompting:
-    """What a model was shown first. `tokens` is empty where no tokenizer lies with the run."""
-
-    role: str
-    size: ShownNumber | None
-    tokens: list[PromptToken]
-    tokens_more: ShownNumber | None
-    system: str
-    template: str
-
-
-def prompting(run: Run, batches: Sequence[StoredBatch]) -> Prompting | None:
-    """Of the first stored batch; None where it holds no language model's tokens."""
+def prompting(run: Run, batches: Sequence[StoredBatch]) -> dict[str, Any] | None:
+    """What a model was shown first, in the first stored batch; None where that holds no language model's tokens. `tokens` are
+    texts with their tones: special ones stand out, and of two neighbours one is shaded; none where no tokenizer is there."""
     segment = next((s for b in batches if not b.is_fault for e in b.batch.episodes for s in e.segments[:1]), None)
     role = "" if segment is None else segment.role
     models = run.config.get("models")
@@ -52,15 +31,13 @@ def prompting(run: Run, batches: Sequence[StoredBatch]) -> Prompting | None:
     if segment is None or not isinstance(models, dict) or name not in models or segment.context.ndim != 1:
         return None
     folder = run.folder.models / name
-    spelled = _spelled(folder / "tokenizer.json", segment)
-    return Prompting(
-        role,
-        number(key_of("prompt", "tokens"), len(segment.context), "count"),
-        spelled[:TOKENS_SHOWN],
-        number(key_of("prompt", "more"), len(spelled) - TOKENS_SHOWN, "count") if len(spelled) > TOKENS_SHOWN else None,
-        _system(segment.view),
-        _template(folder),
-    )
+    return {
+        "role": role,
+        "size": len(segment.context),
+        "tokens": _spelled(folder / "tokenizer.json", segment),
+        "system": _system(segment.view),
+        "template": _template(folder),
+    }
 
 
 def _model_of(config: dict[str, Any], role: str) -> str:
@@ -72,21 +49,21 @@ def _model_of(config: dict[str, Any], role: str) -> str:
     return name if Path(name).name == name else ""
 
 
-def _spelled(path: Path, segment: Segment) -> list[PromptToken]:
-    """Each token's own text, as it stands after the one before it: some tokenizers drop a text's first space."""
+def _spelled(path: Path, segment: Segment) -> list[tuple[str, str]]:
+    """The text of each of the first tokens, as it stands after the one before it: some tokenizers drop a text's first space."""
     text = _read(path)
     try:
         tokenizer = Tokenizer.from_str(text)
     except Exception:  # noqa: BLE001  of a file that is not there or damaged; `tokenizers` has no narrower kind
         return []
     special = {n for n, token in tokenizer.get_added_tokens_decoder().items() if token.special}
-    ids: list[int] = segment.context.tolist()
-    tokens: list[PromptToken] = []
+    ids: list[int] = segment.context[:TOKENS_SHOWN].tolist()
+    tokens: list[tuple[str, str]] = []
     for n, token in enumerate(ids):
         before = tokenizer.decode(ids[max(0, n - 1) : n], skip_special_tokens=False)
         both = tokenizer.decode(ids[max(0, n - 1) : n + 1], skip_special_tokens=False)
         tone = "special" if token in special else "odd" if n % 2 else "even"
-        tokens.append(PromptToken(both.removeprefix(before), tone))
+        tokens.append((both.removeprefix(before), tone))
     return tokens
 
 

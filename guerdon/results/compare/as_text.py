@@ -7,7 +7,7 @@ import textwrap
 from collections.abc import Sequence
 from itertools import zip_longest
 
-from guerdon.display.report.metric_curves import Curve
+from guerdon.display.run.metric_curves import Curve
 from guerdon.results.compare.compared import ComparedRuns
 from guerdon.results.compare.prompts import PromptInRun, TryShown, told_apart
 from guerdon.results.compare.words import (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from guerdon.display.report.metric_curves import Curve
+from guerdon.display.run.metric_curves import Curve
 from guerdon.results.compare.differences import ArmRate, Difference
 from guerdon.results.compare.prompts import PromptShown
 from guerdon.results.compare.run_arms import RunArm

@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from guerdon.core.errors import unknown
-from guerdon.display.report.chart_sections import drawn_names
-from guerdon.display.report.metric_curves import Curve
+from guerdon.display.run.curve_titles import drawn_names
+from guerdon.display.run.metric_curves import Curve
 from guerdon.results.compare.as_page import comparison_page
 from guerdon.results.compare.as_text import comparison_text
 from guerdon.results.compare.compared import ComparedRuns
-from guerdon.results.compare.differences import ArmRate, difference, rate_of
+from guerdon.results.compare.differences import AFTER, BEFORE, ArmRate, difference, rate_of
 from guerdon.results.compare.prompts import shown_prompt
 from guerdon.results.compare.run_arms import (
     RunArm,
@@ -28,7 +28,6 @@ from guerdon.results.compare.settings import differing
 from guerdon.runs.headline import headline_key
 from guerdon.runs.run import Run
 
-BEFORE, AFTER = 0, -1  # the first and the last evaluation
 ONE_SEED = "one seed in an arm: the interval leaves out the spread between seeds"
 
 

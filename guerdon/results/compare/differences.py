@@ -23,6 +23,7 @@ from guerdon.runs.headline import ENDS, MEASURES
 OTHER_EXAMS = "the exams are not the same"
 FEWEST = 5  # problems in common, below which nothing is said
 SHARES = ("pass@", "majority@", "best_of@", "coverage")  # numbers that are shares of problems
+BEFORE, AFTER = 0, -1  # the first and the last evaluation
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from guerdon.core.batch import Batch
 from guerdon.core.column import Reason
 from guerdon.core.errors import UserError
 from guerdon.core.task import Task
-from guerdon.display.report.examples import RANKS
+from guerdon.display.run.curve_titles import RANKS
 from guerdon.exams.tries import problem_name
 from guerdon.results.compare.run_arms import RunArm, RunRead
 from guerdon.rewards.asking.samples import completion_of, paths

@@ -12,7 +12,7 @@ from typing import Any
 
 from guerdon.core.errors import UserError
 from guerdon.core.manifest import Damaged
-from guerdon.display.report.metric_curves import Curve, make_curves
+from guerdon.display.run.metric_curves import Curve, make_curves
 from guerdon.exams.tries import TriedProblem, unpacked
 from guerdon.runs.event_types import Evaluated, StepDone
 from guerdon.runs.events import latest

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from guerdon.display.report.shown_numbers import show
+from guerdon.display.text import show
 from guerdon.results.compare.differences import ArmRate, Difference, is_share, value_at
 from guerdon.results.compare.run_arms import RunArm, sat_one_exam
 from guerdon.runs.headline import MEASURES

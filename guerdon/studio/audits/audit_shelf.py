@@ -17,9 +17,10 @@ from pathlib import Path
 from typing import Any
 
 from guerdon.core.errors import UserError
-from guerdon.runs.whole_files import absolute
+from guerdon.runs.run import Missing
+from guerdon.runs.whole_files import absolute, file_mark
 from guerdon.studio.audits.audit_shape import NoAudit, audit_of
-from guerdon.studio.library import DEPTH, Library, Missing, file_mark, folders_in, id_of, is_there
+from guerdon.studio.library import DEPTH, Library, folders_in, id_of, is_there
 
 FILE = "audit.json"
 RUNS, BESIDE = "runs", "audits"  # folders that lie side by side

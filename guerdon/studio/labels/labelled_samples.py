@@ -18,8 +18,8 @@ from guerdon.core.manifest import Damaged
 from guerdon.runs.labels import Place, Row
 from guerdon.runs.rollout_files import read_table
 from guerdon.runs.rollout_table import tidy
-from guerdon.runs.run import Run
-from guerdon.studio.library import Missing, file_mark
+from guerdon.runs.run import Missing, Run
+from guerdon.runs.whole_files import file_mark
 
 KEPT = 10  # steps that stay in memory
 OF_A_SEGMENT = ("segment", "parent", "role", "view", "completion", "goes_on")

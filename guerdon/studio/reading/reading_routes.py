@@ -9,19 +9,20 @@ from fastapi import APIRouter
 from starlette.responses import Response
 
 from guerdon.core.errors import UserError
+from guerdon.display.reading import ask_groups as groups
+from guerdon.display.reading.episode_view import Reader, python_line
+from guerdon.display.reading.opened_steps import StepFiles, believed
+from guerdon.display.reading.token_pieces import Tokenizers
+from guerdon.models.shipped_models import SHIPPED
 from guerdon.studio.json_answers import answer
 from guerdon.studio.library import Library
-from guerdon.studio.reading import ask_groups as groups
-from guerdon.studio.reading.episode_view import Reader
-from guerdon.studio.reading.opened_steps import StepFiles, believed
-from guerdon.studio.reading.token_pieces import Tokenizers
 from guerdon.studio.reading.whereabouts import Whereabouts
 from guerdon.studio.reading.word_differences import difference
 
 
 def routes(library: Library) -> APIRouter:
     router = APIRouter(prefix="/api/reading")
-    files, tokenizers, whereabouts = StepFiles(), Tokenizers(), Whereabouts()
+    files, tokenizers, whereabouts = StepFiles(), Tokenizers(SHIPPED), Whereabouts()
 
     def read(run: str, step: int, tell: Callable[[Reader], dict[str, Any]]) -> dict[str, Any]:
         there = library.run(run)
@@ -69,12 +70,6 @@ def routes(library: Library) -> APIRouter:
         return answer({"stretches": stretches, "is_rough": told.is_rough, "is_cut": told.is_cut})
 
     return router
-
-
-def python_line(run: str, step: int, episode: str) -> str:
-    """What opens a rollout in Python."""
-    where = f"(pc.field('step') == {step}) & (pc.field('episode') == {episode!r})"
-    return f"import guerdon as gd, pyarrow.compute as pc\ngd.Run({run!r}).rollouts.filter({where}).to_pylist()"
 
 
 def _text(library: Library, files: StepFiles, which: str) -> str:

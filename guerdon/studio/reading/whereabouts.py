@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from guerdon.runs.run import Run
-from guerdon.studio.library import file_mark
+from guerdon.runs.whole_files import file_mark
 
 KEPT = 20_000  # files of which it is known what they ask
 

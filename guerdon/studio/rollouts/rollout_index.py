@@ -26,7 +26,8 @@ from typing import Any
 from guerdon.core.errors import UserError, in_a_line
 from guerdon.runs.rollout_files import read_table
 from guerdon.runs.rollout_table import tidy
-from guerdon.studio.library import ShelvedRun, file_mark
+from guerdon.runs.whole_files import file_mark
+from guerdon.studio.library import ShelvedRun
 
 LONGEST = 65_536  # characters of a prompt, a completion or an answer that are kept and searched
 SHORT = 4_096  # and of other texts

@@ -20,7 +20,7 @@ from guerdon.evidence.words import (
     registration,
     unfinished,
 )
-from guerdon.studio.library import Missing
+from guerdon.runs.run import Missing
 
 Proof = Mapping[str, Any]
 SETTING = (

@@ -7,13 +7,14 @@ from typing import Annotated, Literal
 from fastapi import APIRouter, Query
 from starlette.responses import Response
 
+from guerdon.display.run.curves import X, curves_of
 from guerdon.studio.json_answers import answer
 from guerdon.studio.library import Library
 from guerdon.studio.runs.evidence_view import claims, proof_of
 from guerdon.studio.runs.listing import FILTERS, Wanted, listing
 from guerdon.studio.runs.one_run import one_run
-from guerdon.studio.runs.run_curves import X, curves_of
 from guerdon.studio.runs.run_series import apart_by, compared, prompt_of
+from guerdon.studio.runs.run_snapshot import snapshot
 from guerdon.studio.runs.summaries import Summaries
 
 Runs = Annotated[list[str], Query(max_length=200)]
@@ -48,7 +49,7 @@ def routes(library: Library) -> APIRouter:
 
     @router.get("/one/{id}/curves")
     def curves(id: str, x: X = "steps", smooth: Smooth = 0.0, also: Several = None) -> Response:
-        return answer(curves_of(library.shelved(id), x, smooth, also or []))
+        return answer(curves_of(snapshot(library.shelved(id)), x, smooth, also or []))
 
     @router.get("/compare")
     def compare(

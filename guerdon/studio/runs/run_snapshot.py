@@ -8,43 +8,20 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from functools import cached_property
 from pathlib import Path
 from typing import TypeVar
 
 from guerdon.core.errors import UserError
 from guerdon.core.manifest import Damaged
 from guerdon.runs.event_types import Event
-from guerdon.runs.events import Log, latest
 from guerdon.runs.folder import LOCK, RunFolder
-from guerdon.runs.run import Run
-from guerdon.studio.library import Missing, ShelvedRun, file_mark
+from guerdon.runs.run import Missing, Run, Snapshot
+from guerdon.runs.whole_files import file_mark
+from guerdon.studio.library import ShelvedRun
 
 RECENT = 120.0  # seconds since the last event in which a run that is not locked here may be running on another machine
 LOCKS = Path("/proc/locks")
 E = TypeVar("E", bound=Event)
-
-
-class Snapshot(Run):
-    """A run whose events do not change any more while it is looked at."""
-
-    def __init__(self, folder: RunFolder, config: dict[str, object], log: Log) -> None:
-        self.folder, self.path, self.config, self._log = folder, folder.path, config, log
-
-    def log(self) -> Log:
-        return self._log
-
-    @cached_property
-    def every(self) -> list[Event]:
-        """The events of the last attempt at each step."""
-        return latest(self._log.events)
-
-    def events(self, kind: type[E]) -> list[E]:
-        return [e for e in self.every if isinstance(e, kind)]
-
-    @cached_property
-    def last_time(self) -> float:
-        return max((e.time for e in self._log.events), default=0.0)
 
 
 def snapshot(shelved: ShelvedRun, keep: bool = True) -> Snapshot:

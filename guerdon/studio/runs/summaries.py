@@ -13,11 +13,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from guerdon.core.errors import UserError
+from guerdon.display.run.alarms import alarms_of
+from guerdon.display.run.facts import own_spent, row_of
 from guerdon.runs.event_types import StepDone
 from guerdon.runs.headline import Headline, finite, now_metric
-from guerdon.studio.library import Library, Missing, ShelvedRun
-from guerdon.studio.runs.alarms import alarms_of
-from guerdon.studio.runs.run_snapshot import Snapshot, held_inodes, is_held, snapshot, standing
+from guerdon.runs.run import Missing
+from guerdon.studio.library import Library, ShelvedRun
+from guerdon.studio.runs.run_snapshot import held_inodes, is_held, snapshot, standing
 
 POINTS = 48  # of a curve the size of a word
 PATIENCE = 0.6  # seconds that an answer may be spent on reading; what is not read by then is read for the next one
@@ -49,64 +51,21 @@ def summary(shelved: ShelvedRun, keep: bool = False) -> RunSummary:
         return RunSummary(
             shelved.id, shelved.within, {**base, "status": "unreadable", "why": why}, f"{base} {why}".lower()
         )
-    config, wish, headline = run.config, run.config["wish"], run.headline
-    rewards = config.get("rewards") or {}
-    alarms = alarms_of(shelved.id, run)
+    config, headline = run.config, run.headline
+    alarms = alarms_of(run, lambda step, reason, episodes: "")
     facts = {
         **base,
-        "recipe": run.name,
-        "kind": config["kind"],
-        "task": str(wish["task"] or (config["data"] or {}).get("path") or (headline.task if headline else "")),
-        "model": str(wish["model"] or ""),
-        "reward": str(wish["reward"] or ", ".join(each["formula"] for each in rewards.values())),
-        "seed": config["seed"],
-        "created": config["created"],
-        "progress": progress(run),
-        "headline": None if headline is None else headline_facts(headline),
+        **row_of(run),
         "spark": spark(headline, run.events(StepDone)),
         "alarms": len(alarms),
         "worst": min((alarm.level for alarm in alarms), key=("bad", "warn", "note").index, default=""),
     }
     said = [*(str(v) for k, v in facts.items() if k in ("name", "path", "recipe", "task", "model", "reward"))]
     said += [f"{k}={v}" for k, v in config["settings"].items()] + [f"seed={config['seed']}"]
-    said += [each["formula"] for each in rewards.values()]
+    said += [each["formula"] for each in (config.get("rewards") or {}).values()]
     return RunSummary(
         shelved.id, shelved.within, facts, " ".join(said).lower(), run.status, run.last_time, own_spent(run)
     )
-
-
-def own_spent(run: Snapshot) -> dict[str, float]:
-    """What the run's own steps cost, without those of runs inside."""
-    costs = [e.spent for e in run.events(StepDone)]
-    return {unit: sum(cost[unit] for cost in costs) for unit in StepDone(0).spent}
-
-
-def progress(run: Snapshot) -> dict[str, Any]:
-    """How far it came: `done` of how many of which `unit`, and the `share`; of a study its runs are counted elsewhere."""
-    budget, steps = run.config.get("budget"), run.steps_done
-    if run.config["kind"] == "study":
-        return {"done": 0, "of": None, "unit": "runs", "share": None}
-    if not budget:
-        return _progress(steps, run.config["steps"], "steps")
-    return {**_progress(own_spent(run)[budget["unit"]], budget["amount"], budget["unit"]), "steps": steps}
-
-
-def _progress(done: float, of: float, unit: str) -> dict[str, Any]:
-    return {"done": done, "of": of, "unit": unit, "share": min(1.0, done / of) if of > 0 else None}
-
-
-def headline_facts(headline: Headline) -> dict[str, Any]:
-    """What a run is about: before and after with their intervals."""
-    ends = headline.ends
-    shown = [{"value": p.value, "low": p.low, "high": p.high, "steps_done": p.steps_done} for p in ends]
-    return {
-        "words": headline.words,
-        "is_share": headline.is_share,
-        "about": headline.about,
-        "source": headline.source,
-        "before": shown[0] if len(shown) > 1 else None,
-        "after": shown[-1],
-    }
 
 
 def spark(headline: Headline | None, done: Sequence[StepDone]) -> dict[str, Any] | None:

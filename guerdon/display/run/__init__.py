@@ -1,0 +1,1 @@
+"""Data about a run, as its page asks for them: facts, alarms, curves, settings, what a step does."""
