@@ -37,6 +37,7 @@ MADE_FOR_YOU = {  # parts that no shelf exports, for users get them from somethi
     "rewards.weighted": "`.weight()` and `*` make it",
     "rewards.extreme": "`least` and `most` make it",
     "rewards.verdict": "`checker` makes it",
+    "rewards.trl_function": "`from_trl` makes it, and `as_reward` of a function in TRL's form",
     "losses.total": "`+` makes it",
     "tasks.mixed_families": "`by_steps` makes it",
     "models.past_self": "`pool` makes them",

@@ -86,5 +86,5 @@ def test_observers_change_no_weight(tmp_path, monkeypatch):
         == usual
     )
     assert {"runs", "results", "display", "watch", "cli", "studio"} <= set(OBSERVERS) and is_left_out(
-        "display.report.charts"
+        "display.report.samples"
     )

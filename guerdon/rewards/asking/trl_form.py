@@ -27,7 +27,7 @@ class trl_function(Leaf):
         function: the function.
         columns: the field of a sample that fills a column of another name.
         chat: give it conversations in place of strings.
-        answers: a column that the rows lack and whose name is one of an answer's (`solution`, `ground_truth`) is the answer.
+        answers: a column that the rows do not have and whose name is one of an answer's (`solution`, `ground_truth`) is the answer.
     """
 
     function: Callable[..., Any]
@@ -54,7 +54,7 @@ class trl_function(Leaf):
         return Arguments(tuple(asked), optional, any(p.kind is p.VAR_KEYWORD for p in taken))
 
     def _is_answer(self, column: str) -> bool:
-        """Whether a column that the rows lack is the answer."""
+        """Whether a column that the rows do not have is the answer."""
         return self.answers and column in ANSWERS
 
     def _field(self, column: str) -> str:
@@ -62,8 +62,8 @@ class trl_function(Leaf):
 
     def _arguments(self, fields: Mapping[str, Any]) -> dict[str, Any]:
         given = super()._arguments(fields)
-        lacking = [name for name in self.wants.names if self._is_answer(name) and name not in given]
-        return {**given, **dict.fromkeys(lacking, fields.get("answer"))}
+        missing = [name for name in self.wants.names if self._is_answer(name) and name not in given]
+        return {**given, **dict.fromkeys(missing, fields.get("answer"))}
 
     def __call__(self, **fields: Any) -> Any:
         prompt, completion = fields["prompt"], fields["completion"]
