@@ -25,6 +25,7 @@ from guerdon.engine.player import Player
 from guerdon.models.tables import tabular
 from guerdon.rewards.asking.samples import Samples
 from guerdon.rewards.formula.algebra import normalised
+from guerdon.rewards.formula.scores import cause
 from guerdon.rewards.stage.score_stages import checker, score, verified
 from guerdon.rewards.stage.step_labels import line_labels
 from guerdon.tasks.changed_source import ChangedSource
@@ -218,7 +219,8 @@ def test_the_truth_is_what_the_checker_gives_as_a_reward():
     assert "no such mood" in truth.detail[1]["error"] and truth.detail[6] == {"steps": [0.25, 0.5]}
     asked = score(checker(source))(batch, play).cols["reward"]
     assert torch.equal(truth.reason, asked.reason) and torch.equal(truth.value.nan_to_num(), asked.value.nan_to_num())
-    assert truth.detail == asked.detail
+    causes = {k: cause(detail) for k, detail in truth.detail.items()}
+    assert causes == {k: cause(detail) for k, detail in asked.detail.items()} and len(causes) == 5
 
 
 # --- roles ----------------------------------------------------------------------------------------------------------
