@@ -207,7 +207,7 @@ def test_a_type_checker_sees_real_signatures(tmp_path):
     types = re.findall(r'seen\.py:\d+: note: Revealed type is "(.*)"', done.stdout)
     assert len(types) == SEEN.count("reveal_type"), done.stdout + done.stderr
     train, centre, exact, clipped, load = types
-    assert "steps: int | None" in train and train.endswith("-> guerdon.training.trained.Trained")
+    assert "steps: int | None" in train and train.endswith("-> guerdon.training.resume.Trained")
     assert "std: bool" in centre and centre.endswith("-> guerdon.credit.group_relative.centre")
     assert "casefold: bool" in exact and exact.endswith("-> guerdon.rewards.text.answers.exact")
     assert "low: float | str" in clipped and clipped.endswith("-> guerdon.losses.policy.clipped")

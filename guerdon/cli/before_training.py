@@ -48,8 +48,7 @@ def _said(value: Any) -> str:
 def _asked(request: dict[str, Any], options: Options | None) -> tuple[TrainRequest, Origin | None]:
     from guerdon.runs.folder import RunFolder
     from guerdon.training.build import RunRequest
-    from guerdon.training.reruns import rerun
-    from guerdon.training.train_request import TrainRequest
+    from guerdon.training.train_request import TrainRequest, rerun
 
     names = ("recipe", "task", "model", "reward", "data", "settings", "text")
     run = RunRequest(**{name: request[name] for name in names})

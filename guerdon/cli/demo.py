@@ -21,7 +21,7 @@ from guerdon.core.errors import RunStopped, UserError
 
 if TYPE_CHECKING:
     from guerdon.core.task import Task
-    from guerdon.training.trained import Trained
+    from guerdon.training.resume import Trained
 
 TASK, STEPS = "text_to_sql:6", 28
 SETTINGS = {"prompts": 8, "lr": 4e-5, "max_tokens": 96}

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from guerdon.audits.report import AuditReport
     from guerdon.rewards.formula.reward import Reward
     from guerdon.runs.event_types import Alarmed
-    from guerdon.training.trained import Trained
+    from guerdon.training.resume import Trained
 
 TASK, STEPS = "countdown:3", 24
 SETTINGS = {"prompts": 6, "lr": 5e-5, "max_tokens": 64}

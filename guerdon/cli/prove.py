@@ -195,7 +195,7 @@ def _how(
 ) -> How:
     from guerdon.core.budget import read_budget
     from guerdon.prove.proving import How
-    from guerdon.training.rows_in_words import in_words
+    from guerdon.training.build import in_words
 
     changes: dict[str, Any] = {k: v for k, v in claims.items() if v is not None and k in ("task", "model")}
     if rows is not None:

@@ -141,8 +141,13 @@ MOVED = {  # a module: those that it was before, or that went into it
     "select.pairs": "select.sibling_pairs",
     "tasks.judging.judge_roles": "tasks.judging.closer_roles",
     "text.answers": "core.answer_text core.answer_votes",
+    "training.api": "loop.going_on",
+    "training.build": "loop.rows_in_words",
     "training.loop": "loop.training",
-    "training.reruns": "loop.once_more",
+    "training.readings": "loop.text_rewards",
+    "training.rehearsal": "loop.memory_needs",
+    "training.resume": "loop.trained",
+    "training.train_request": "loop.once_more loop.reruns",
     "watch.rule_alarms": "watch.sightings",
 }
 ROOMS = {  # modules that went from a room to another under their own names
@@ -150,9 +155,9 @@ ROOMS = {  # modules that went from a room to another under their own names
     "loop envs": "gold_turns",
     "loop results": "exporting model_card run_traces",
     "loop runs": "early_rollouts",
-    "loop training": "api build catalog default_model env_contract evaluate going_on homes host memory_needs onlooker readings"
-    " record rehearsal remembering replay_credit replay_page replaying reruns resume rollouts rows_in_words"
-    " save_beside search_compared study text_rewards train_request trained trust truth_column what_ran",
+    "loop training": "api build catalog default_model env_contract evaluate homes host onlooker readings record rehearsal"
+    " remembering replay_credit replay_page replaying resume rollouts save_beside search_compared study"
+    " train_request trust truth_column what_ran",
     "loop.compare results.compare": "as_page as_text comparison differences prompts run_arms settings words",
     "loop.proof prove": "arms claim_gates claim_results detached estimate failure_modes jobs judges known pilots proving"
     " records register rehearsing remaking setting_suite simulation student trial tuning verdict",

@@ -48,7 +48,7 @@ OBSERVERS = (
 # what makes a recipe of words and hashes it: what was made is in the hash
 BUILDERS = (
     "core.part", "core.recipe", "core.knob_values", "core.syntax", "core.decided", "core.lazy",
-    "core.tensor_hashes", "training.api", "training.build", "training.catalog", "training.homes", "training.rows_in_words",
+    "core.tensor_hashes", "training.api", "training.build", "training.catalog", "training.homes",
 )  # fmt: skip
 HANDS_OVER = ("torch", "triton")  # libraries that call methods of the classes made on theirs from threads of their own
 WHOLE = "*"  # the unit that is a whole file

@@ -1,4 +1,7 @@
-"""From what a user typed to a run: names become parts, parts become a recipe, the recipe gets a config."""
+"""From what a user typed to a run: names become parts, parts become a recipe, the recipe gets a config.
+
+Rows of one's own are a text too, where a task is named by one: `rows of my.csv check=number`.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,7 @@ import dataclasses
 import os
 import platform
 import secrets
+import shlex
 import time
 import warnings
 from collections.abc import Container, Iterable, Mapping, Sequence
@@ -42,7 +46,6 @@ from guerdon.tasks.trace_turns import hold_calls, traces
 from guerdon.training.catalog import find_recipe
 from guerdon.training.homes import bring_home, move_home
 from guerdon.training.record import Options
-from guerdon.training.rows_in_words import is_in_words, of_words
 from guerdon.training.unmet_needs import other_rows, refuse_fixed, refuse_unmet
 
 SHOWN_BAD = 3  # skipped rows named one by one
@@ -355,3 +358,37 @@ def run_name(name: str, request: RunRequest) -> str:
     given = request.knobs_of_data
     what = request.task if isinstance(request.task, str) else name_of(given["path"]) if given else ""
     return "-".join(x for x in (Path(name).stem, str(what).replace(":", "-").replace(os.sep, "-")) if x)
+
+
+BEGIN = "rows of "
+NUMBERS, FLAGS = ("held_out",), ("skip_bad",)  # settings other than text
+
+
+def in_words(data: Mapping[str, Any]) -> str:
+    """What `data=` says about a file, in words.
+
+    >>> in_words({"path": "my sums.csv", "check": "number", "held_out": 0.2})
+    "rows of 'my sums.csv' check=number held_out=0.2"
+    """
+    settings = [shlex.quote(f"{name}={value}") for name, value in data.items() if name != "path"]
+    return BEGIN + " ".join([shlex.quote(str(data["path"])), *settings])
+
+
+def is_in_words(task: Any) -> bool:
+    return isinstance(task, str) and task.startswith(BEGIN)
+
+
+def of_words(task: str) -> dict[str, Any]:
+    """What the words say.
+
+    >>> of_words("rows of 'my sums.csv' check=number held_out=0.2")
+    {'path': 'my sums.csv', 'check': 'number', 'held_out': 0.2}
+    """
+    path, *settings = shlex.split(task.removeprefix(BEGIN)) or [""]
+    said: dict[str, Any] = {"path": path}
+    for word in settings:
+        name, equals, value = word.partition("=")
+        if not equals:
+            raise UserError(f"rows are named as `rows of FILE check=number`, not {task!r}")
+        said[name] = float(value) if name in NUMBERS else True if name in FLAGS else value
+    return said

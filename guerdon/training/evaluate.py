@@ -22,8 +22,7 @@ from guerdon.exams.rates import accuracy, answer_length
 from guerdon.exams.tries import packed, tried_problems
 from guerdon.rewards.stage.early_asking import listeners
 from guerdon.rewards.stage.score_stages import verified
-from guerdon.training.readings import fill_needs
-from guerdon.training.text_rewards import refuse_without_text, silent_roles
+from guerdon.training.readings import fill_needs, refuse_without_text, silent_roles
 
 
 @dataclass(frozen=True)

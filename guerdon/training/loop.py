@@ -36,13 +36,12 @@ from guerdon.runs.loggers import open_loggers
 from guerdon.runs.never_applied import EARLY
 from guerdon.training.evaluate import SatExams, sit_all
 from guerdon.training.host import undisturbed
-from guerdon.training.readings import fill_needs
+from guerdon.training.readings import fill_needs, refuse_without_text
 from guerdon.training.record import START, Interrupt, Options, Recorder
 from guerdon.training.remembering import remember
 from guerdon.training.resume import restore, save_models, weights_of
 from guerdon.training.rollouts import Rollouts
 from guerdon.training.save_beside import Saver
-from guerdon.training.text_rewards import refuse_without_text
 
 
 def steps(recipe: Recipe, play: Player, record: Recorder, rollouts: Rollouts, first: int, last: int) -> Any:

@@ -35,7 +35,7 @@ from guerdon.rewards.asking.samples import Roles
 from guerdon.runs.run import Run
 from guerdon.training.build import RunRequest, build
 from guerdon.training.catalog import part_modules
-from guerdon.training.trained import Trained
+from guerdon.training.resume import Trained
 
 ADVANTAGE = "advantage"
 

@@ -36,7 +36,7 @@ from guerdon.rewards.stage.score_stages import score
 from guerdon.runs.run import Run
 from guerdon.training.onlooker import counted
 from guerdon.training.replay_credit import ADVANTAGE, Credit, RecordedPlay, find_credit, track_columns
-from guerdon.training.trained import Trained
+from guerdon.training.resume import Trained
 from guerdon.training.trust import check_trust
 
 Numbers = NDArray[np.float64]

@@ -3,31 +3,36 @@
 Random numbers need no saving: each derives from the seed and the place it is drawn at, and both are in the checkpoint.
 Nor do weights that nothing trains (`Model.frozen_weights`): a recipe that is started has them, and the checkpoint has their
 hash. Where something wrote to them after all, it has them too.
+`Trained` is a finished run with its models at hand.
 Leaves out: when it is written, and by whom (`save_beside.py`).
 """
 
 from __future__ import annotations
 
+import copy
 import hashlib
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from guerdon.core.errors import UserError
+from guerdon.core.errors import UserError, unknown
 from guerdon.core.learn import Learn
 from guerdon.core.manifest import write_manifest
-from guerdon.core.model import Model, weights_hash
+from guerdon.core.model import Model, shared, weights_hash
 from guerdon.core.pack import pack
 from guerdon.core.part import get_state, set_state, walk
-from guerdon.core.recipe import Recipe
+from guerdon.core.recipe import Recipe, Study
+from guerdon.core.seeds import derive
 from guerdon.core.tensor_hashes import chain_hash, frozen_hash
 from guerdon.models import model_loading
 from guerdon.models.trained_folders import MODEL_SUMS
 from guerdon.runs.belonging import owners
 from guerdon.runs.checkpoint import Checkpoint, load_checkpoint, optimiser_tensors, restore_optimiser
 from guerdon.runs.folder import RunFolder
+from guerdon.runs.run import Run
 from guerdon.runs.whole_files import atomic
 from guerdon.training.rollouts import Played
 
@@ -141,3 +146,27 @@ def _one_hash(by_model: Mapping[str, str]) -> str:
     for name, hash in sorted(by_model.items()):
         digest.update(f"{name}:{hash}".encode())
     return digest.hexdigest()[:16]
+
+
+class Trained(Run):
+    """What `train` returns: the run as it is on disk, and the models it trained, loaded into the recipe's own classes."""
+
+    def __init__(self, path: str | Path | RunFolder, recipe: Recipe | Study) -> None:
+        super().__init__(path)
+        self.recipe = recipe
+
+    @property
+    def complete(self) -> bool:
+        return self.status == "complete"
+
+    def model(self, name: str = "policy") -> Model:
+        """A trained model, ready to act, to be evaluated, or to start another recipe from."""
+        if not self.complete:
+            raise UserError(f"{self.folder.named} has no finished model {name!r}: the run is {self.status}")
+        assert isinstance(self.recipe, Recipe)
+        if name not in self.recipe.models:
+            raise unknown("model of the run", name, self.recipe.models)
+        model = copy.deepcopy(self.recipe.models[name], shared(self.recipe.models.values()))
+        model.net = model.rebuilt(derive(self.config["seed"], "weights", name))
+        restore_weights(self.folder, name, model)
+        return model

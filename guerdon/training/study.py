@@ -34,7 +34,7 @@ from guerdon.training.homes import bring_home
 from guerdon.training.loop import run_recipe, start
 from guerdon.training.record import Options
 from guerdon.training.remembering import remember
-from guerdon.training.trained import Trained
+from guerdon.training.resume import Trained
 from guerdon.training.what_ran import RAN, also, ran_in, seen
 
 

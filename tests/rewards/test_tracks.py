@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import dataclasses
 import re
 import sys
@@ -24,6 +25,7 @@ from guerdon.engine.player import Player
 from guerdon.models.tables import tabular
 from guerdon.rewards.asking.samples import Samples
 from guerdon.rewards.formula.algebra import normalised
+from guerdon.rewards.formula.scores import cause
 from guerdon.rewards.stage.score_stages import checker, score, verified
 from guerdon.rewards.stage.step_labels import line_labels
 from guerdon.tasks.changed_source import ChangedSource
@@ -175,6 +177,50 @@ def test_a_checker_of_text_looks_at_the_text():
     for text, want in ((source.solution(task), 1.0), ("= nothing", 0.0)):
         assert truth_of(source, task, {"completion": text, "made": DARK}) == want
         assert truth_of(mixture("one", [source]), task, {"completion": text}) == want
+
+
+@gd.part
+class moods:
+    """Returns, or raises, what the text names."""
+
+    name = "moods"
+
+    def size(self, split):
+        return 1
+
+    def get(self, split, index):
+        return Task("0", "how?", "half", "moods")
+
+    def check(self, task, completion):
+        if completion == "breaks":
+            raise ValueError("no such mood")
+        if completion == "late":
+            raise TimeoutError("asleep")
+        if completion == "waits":
+            return self.later()
+        if completion == "nests":
+            return asyncio.run(self.later())
+        return {"half": 0.5, "nothing": None, "nan": float("nan"), "words": "good", "steps": [0.25, 0.5]}[completion]
+
+    async def later(self):
+        return 0.75
+
+
+def test_the_truth_is_what_the_checker_gives_as_a_reward():
+    """Called a track at a time, without the machinery of rewards: the same numbers, reasons and causes."""
+    texts = ("half", "breaks", "late", "nothing", "nan", "words", "steps", "waits", "nests")
+    source = moods()
+    steps = [gd.Segment("policy", "", [], [0, 0], [0.0, 0.0], text=text) for text in texts]
+    batch = pack([gd.Episode(gd.Ask(source.get("train", 0)), (each,)) for each in steps])
+    play = Player({}, {}, studio(), Sampling(), 0, 1)
+    truth = verified(source)(batch, play).cols["correct"]
+    assert truth.reason.tolist() == [0, 2, 3, 1, 2, 2, 0, 0, 0]
+    assert torch.nan_to_num(truth.value, nan=-1.0).tolist() == [0.5, -1, -1, -1, -1, -1, 0.75, 0.75, 0.75]
+    assert "no such mood" in truth.detail[1]["error"] and truth.detail[6] == {"steps": [0.25, 0.5]}
+    asked = score(checker(source))(batch, play).cols["reward"]
+    assert torch.equal(truth.reason, asked.reason) and torch.equal(truth.value.nan_to_num(), asked.value.nan_to_num())
+    causes = {k: cause(detail) for k, detail in truth.detail.items()}
+    assert causes == {k: cause(detail) for k, detail in asked.detail.items()} and len(causes) == 5
 
 
 # --- roles ----------------------------------------------------------------------------------------------------------

@@ -38,7 +38,7 @@ from guerdon.training.api import train
 from guerdon.training.build import find_model, fit
 from guerdon.training.onlooker import CountedEnv, counted
 from guerdon.training.record import Options
-from guerdon.training.trained import Trained
+from guerdon.training.resume import Trained
 
 RECIPE, PROMPTS, TRIES, RATE = "grpo", 8, 8, 4e-5  # a policy that is to find the reward's weakness, not to be kept
 TOKENS = 96  # of a sample
