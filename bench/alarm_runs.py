@@ -18,10 +18,10 @@ from typing import Any
 import guerdon as gd
 from bench.audited import Audited, corpora, gold_episode, problems, worth_of
 from guerdon.engine.gpu_memory import share_gpu
-from guerdon.loop.proof.jobs import wait_asleep
-from guerdon.loop.record import Options
-from guerdon.store.event_types import StepDone
-from guerdon.store.whole_files import write_readable_json
+from guerdon.prove.jobs import wait_asleep
+from guerdon.runs.event_types import StepDone
+from guerdon.runs.whole_files import write_readable_json
+from guerdon.training.record import Options
 
 Record = dict[str, Any]
 RESULT = "alarm_record.json"

@@ -29,8 +29,8 @@ from bench.audited import ROOT, corpora, source_hash
 from bench.auditors_page import renewed, row, said
 from guerdon.core.errors import UserError
 from guerdon.models.shipped_models import version
-from guerdon.store.summary import ASKED
-from guerdon.store.whole_files import write_readable_json, write_text
+from guerdon.runs.summary import ASKED
+from guerdon.runs.whole_files import write_readable_json, write_text
 from guerdon.watch.watchman import Watchman
 
 Record = dict[str, Any]

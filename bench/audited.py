@@ -25,8 +25,8 @@ from guerdon.core.task import TaskSource, truth_of
 from guerdon.engine.player import Player
 from guerdon.envs.default_envs import default_env, demonstrated
 from guerdon.envs.simple import single_turn
-from guerdon.loop.build import find_task
 from guerdon.rewards.asking.samples import fields_of
+from guerdon.training.build import find_task
 
 ROOT = Path(__file__).resolve().parent.parent
 CORPORA = (("tests/audits", "audit_corpus*.py"), ("tests/rewards", "check_corpus*.py"))

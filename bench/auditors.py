@@ -28,7 +28,7 @@ from bench import alarms
 from bench.audited import FIRST_HALF, KINDS, Audited, corpora, plain_ratio, source_hash
 from bench.auditors_page import markdown, renewed
 from guerdon.core.errors import UserError
-from guerdon.store.whole_files import write_readable_json, write_text
+from guerdon.runs.whole_files import write_readable_json, write_text
 
 Record = dict[str, Any]
 RECORDS = "records.jsonl"

@@ -20,13 +20,13 @@ from bench import compare_steps
 from bench.compare_figures import draw
 from guerdon.core.recipe import Claim
 from guerdon.core.statistics import t_interval
-from guerdon.loop.proof.arms import Arm, make_arm
-from guerdon.loop.proof.jobs import RunJob
-from guerdon.loop.proof.known import Known
-from guerdon.loop.proof.proving import How, run_trials, setting
-from guerdon.loop.proof.records import curve_of, mean_curve, score_of
-from guerdon.loop.proof.trial import WantedRun
-from guerdon.store.whole_files import write_readable_json, write_text
+from guerdon.prove.arms import Arm, make_arm
+from guerdon.prove.jobs import RunJob
+from guerdon.prove.known import Known
+from guerdon.prove.proving import How, run_trials, setting
+from guerdon.prove.records import curve_of, mean_curve, score_of
+from guerdon.prove.trial import WantedRun
+from guerdon.runs.whole_files import write_readable_json, write_text
 
 SETTINGS = "prompts=16 tries=8 lr=5e-5 max_tokens=64"
 COMPARISONS: dict[str, tuple[Claim, tuple[str, ...]]] = {

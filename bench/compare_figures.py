@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from guerdon.core.statistics import t_interval
-from guerdon.store.evidence_figure import BAD, FAINT, GOOD, INK, PALETTE, ArmCurve, curves, path, px, svg, text
-from guerdon.store.svg import Svg, el, scale
+from guerdon.display.svg import Svg, el, scale
+from guerdon.evidence.figure import BAD, FAINT, GOOD, INK, PALETTE, ArmCurve, curves, path, px, svg, text
 
 ROW, TOP = 22.0, 40.0  # pixels: of an arm, and above the first
 

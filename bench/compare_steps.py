@@ -12,8 +12,8 @@ from typing import Any
 from bench.compare_figures import differences
 from guerdon.core.recipe import Claim
 from guerdon.core.statistics import t_interval
+from guerdon.evidence.figure import svg, text
 from guerdon.recipes.process.process_claims import PRM, STEPS
-from guerdon.store.evidence_figure import svg, text
 
 ARMS = {  # who says which steps were right: the recipe that is paid so
     "process_grpo process=0 outcome=1": "nobody: the outcome alone",

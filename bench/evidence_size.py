@@ -11,18 +11,18 @@ import tempfile
 import zlib
 from pathlib import Path
 
-from guerdon.store import evidence
-from guerdon.store.packed_evidence import packed
-from guerdon.store.record_files import ENDING
+from guerdon.evidence import proof_files
+from guerdon.evidence.packed import packed
+from guerdon.evidence.record_files import ENDING
 
 RECORDS = Path(__file__).parent.parent / "records"
 
 
 def sizes() -> dict[str, int]:
     """Bytes by what they are of."""
-    text = (evidence.SHIPPED / evidence.VERDICTS).read_text()
+    text = (proof_files.SHIPPED / proof_files.VERDICTS).read_text()
     file = json.loads(text)
-    folded = packed(evidence.SHIPPED).proofs
+    folded = packed(proof_files.SHIPPED).proofs
     claims = [claim for proof in folded.values() for claim in proof.get("claims", ())]
     records = [path.read_bytes() for path in sorted(RECORDS.glob(f"*{ENDING}"))]
     return {
@@ -47,8 +47,8 @@ def _in_plain_files() -> int:
     """What the same proofs come to in a folder of one's own, without pages and figures."""
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
-        evidence.write(folder, *evidence.read_all(evidence.SHIPPED).values())
-        evidence.write_calibration(folder, evidence.read(evidence.SHIPPED, evidence.CALIBRATION))
+        proof_files.write(folder, *proof_files.read_all(proof_files.SHIPPED).values())
+        proof_files.write_calibration(folder, proof_files.read(proof_files.SHIPPED, proof_files.CALIBRATION))
         return sum(path.stat().st_size for path in folder.glob("*.json"))
 
 

@@ -1,7 +1,8 @@
 """What exactness costs on a GPU: `python -m bench.exact --out FILE.json`.
 
 GRPO steps with and without the two things that make a run the same to the last bit every time: ordered sums while learning
-(`core/exact.py`), and products that do not depend on how many rows there are while sampling (`models/kernels/matmul.py`).
+(`core/gradient_passes.py`), and products that do not depend on how many rows there are while sampling
+(`models/kernels/matmul.py`).
 All four in turn, several rounds, each as a ratio of the plain one in its round.
 """
 

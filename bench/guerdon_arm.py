@@ -1,6 +1,6 @@
 """Guerdon's GRPO as one arm of the benchmark: `python -m bench.guerdon_arm --config cpu --model DIR --steps 4`.
 
-The recipe as it ships, in the loop of `guerdon.loop.training.steps` with a lap of the clock after each of its parts, events
+The recipe as it ships, in the loop of `guerdon.training.loop.steps` with a lap of the clock after each of its parts, events
 and metrics written to a run folder as always. Left out, as in the other arm: evaluations, checkpoints, stored rollouts.
 """
 
@@ -20,13 +20,13 @@ from guerdon.core.pack import pack
 from guerdon.core.recipe import Recipe
 from guerdon.core.seeds import seed_globals
 from guerdon.engine.player import Player
-from guerdon.loop.host import undisturbed
-from guerdon.loop.readings import fill_needs
-from guerdon.loop.record import Options, Recorder
-from guerdon.loop.training import start
 from guerdon.recipes.house.grpo import grpo
-from guerdon.store.events import EventLog
-from guerdon.store.folder import RunFolder
+from guerdon.runs.events import EventLog
+from guerdon.runs.folder import RunFolder
+from guerdon.training.host import undisturbed
+from guerdon.training.loop import start
+from guerdon.training.readings import fill_needs
+from guerdon.training.record import Options, Recorder
 
 
 def policy(job: Job) -> Model:
@@ -57,7 +57,7 @@ def composed(job: Job) -> Recipe:
 
 
 def timed_step(recipe: Recipe, play: Player, record: Recorder, clock: Clock, step: int) -> Batch:
-    """One turn of `guerdon.loop.training.steps`. The last stage of the recipe is the learner."""
+    """One turn of `guerdon.training.loop.steps`. The last stage of the recipe is the learner."""
     record.begin(step)
     seed_globals(play.seed, step)
     asks = recipe.curriculum.draw(recipe.prompts, play)

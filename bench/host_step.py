@@ -144,13 +144,13 @@ def arm(steps: int, profile: str = "") -> dict[str, float]:
     import guerdon as gd
     from guerdon.core.recipe import Recipe
     from guerdon.engine import continuous
-    from guerdon.loop import record as recording
-    from guerdon.loop import training
-    from guerdon.loop.host import undisturbed
     from guerdon.models.language_model import lm
     from guerdon.recipes.house.grpo import grpo
-    from guerdon.store.events import EventLog
-    from guerdon.store.folder import RunFolder
+    from guerdon.runs.events import EventLog
+    from guerdon.runs.folder import RunFolder
+    from guerdon.training import loop
+    from guerdon.training import record as recording
+    from guerdon.training.host import undisturbed
 
     torch.set_num_threads(1)
     source = gd.tasks.load("countdown:1-6")
@@ -162,7 +162,7 @@ def arm(steps: int, profile: str = "") -> dict[str, float]:
     continuous.CpuDecoding = Scripted  # type: ignore[misc,assignment]
     lm.read = read  # type: ignore[method-assign,assignment]
     laps = EpochSampler()
-    recipe, play = training.start(recipe, 0, steps)
+    recipe, play = loop.start(recipe, 0, steps)
     draw = recipe.curriculum.draw
 
     def drawn(n: int, player: Any) -> Any:
@@ -173,7 +173,7 @@ def arm(steps: int, profile: str = "") -> dict[str, float]:
         return asks
 
     vars(recipe.curriculum)["draw"] = drawn
-    training.pack = laps.timed("pack", training.pack)
+    loop.pack = laps.timed("pack", loop.pack)
     torch.nn.utils.clip_grad_norm_ = lambda *given: torch.ones(())  # type: ignore[assignment]
     for stage in recipe.stages:
         if hasattr(stage, "optimiser"):
@@ -183,10 +183,10 @@ def arm(steps: int, profile: str = "") -> dict[str, float]:
     with tempfile.TemporaryDirectory() as folder, EventLog(Path(folder) / "events.jsonl", 1) as log:
         record = recording.Recorder(RunFolder(folder), log, recording.Options(), play).watch(recipe, [], 0)
         record.done = laps.timed("record", record.done)  # type: ignore[method-assign]
-        with training.Rollouts(recipe, play, steps) as rollouts, undisturbed(recipe.models.values()):
+        with loop.Rollouts(recipe, play, steps) as rollouts, undisturbed(recipe.models.values()):
             rollouts.take = laps.timed("play", rollouts.take)  # type: ignore[method-assign]
             profiler = cProfile.Profile()
-            going = training.steps(recipe, play, record, rollouts, 0, steps)
+            going = loop.steps(recipe, play, record, rollouts, 0, steps)
             next(going)
             laps.now, laps.process, Scripted.seconds = {}, time.process_time(), 0.0
             if profile:

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from statistics import fmean
 from typing import Any
 
-from guerdon.store import evidence
+from guerdon.evidence import proof_files
 
 HEAD = {  # what stands above a column, the number of the exam, and how it is written
     "first-error F1": ("first_error_f1", "{:.2f}"),
@@ -37,7 +37,7 @@ def measured(arm: Mapping[str, Any]) -> dict[str, float]:
 def rows(family: str = "process") -> list[str]:
     """A line of the table for every arm of every recipe that has the exam: the method and what it is held against."""
     lines: dict[str, str] = {}
-    for proof in evidence.read_all(evidence.SHIPPED).values():
+    for proof in proof_files.read_all(proof_files.SHIPPED).values():
         for claim in proof["claims"] if proof["family"] == family else ():
             for role in ("method", "baseline"):
                 arm = claim["arms"][role]

@@ -1,7 +1,7 @@
 """What it costs a run of a proof to record the functions that it executes: the same GRPO run looked at and not, in turn.
 
 `python -m bench.looking_on --steps 40 --rounds 3` prints the ratio of their seconds, round by round. As in a proof, steps are
-looked at by the rule of `loop/what_ran.py`.
+looked at by the rule of `training/what_ran.py`.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ import time
 from pathlib import Path
 
 import guerdon as gd
-from guerdon.loop.record import Options
-from guerdon.loop.what_ran import WhatRan
+from guerdon.training.record import Options
+from guerdon.training.what_ran import WhatRan
 
 
 def seconds(task: str, model: str, steps: int, looked_at: bool) -> tuple[float, int]:

@@ -14,8 +14,8 @@ import torch
 
 import guerdon as gd
 from guerdon.core.column import Reason
-from guerdon.store.folder import RunFolder
-from guerdon.store.rollout_files import write_batch
+from guerdon.runs.folder import RunFolder
+from guerdon.runs.rollout_files import write_batch
 
 TRIES = 8
 SAYING = (

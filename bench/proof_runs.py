@@ -21,10 +21,10 @@ from typing import Any
 
 def run(recipe: str, seeds: int, jobs: int) -> dict[str, Any]:
     """Of the checkout that `guerdon` is imported from: only what both have is used here."""
-    from guerdon.loop.catalog import find_recipe
-    from guerdon.loop.proof.arms import arms_of
-    from guerdon.loop.proof.jobs import RunJob, at_a_time, run_all
-    from guerdon.loop.proof.proving import How
+    from guerdon.prove.arms import arms_of
+    from guerdon.prove.jobs import RunJob, at_a_time, run_all
+    from guerdon.prove.proving import How
+    from guerdon.training.catalog import find_recipe
 
     claim = find_recipe(recipe).claims[0]
     began = time.perf_counter()

@@ -16,7 +16,7 @@ from fastapi.testclient import TestClient
 
 import guerdon as gd
 from bench.data_rows import memory
-from guerdon.store.checksums import KEY, sealed
+from guerdon.runs.checksums import KEY, sealed
 from guerdon.studio.library import Library
 from guerdon.studio.studio_app import make_app
 

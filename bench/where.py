@@ -76,10 +76,10 @@ def run(folder: Path, model: Path, asked: argparse.Namespace) -> dict[str, Any]:
         from bench.problems import digit_share, texts
         from guerdon.core import model as core_model
         from guerdon.core.learn import Learn
-        from guerdon.loop import resume, save_beside, training
-        from guerdon.loop.record import Recorder
-        from guerdon.loop.rollouts import Rollouts
         from guerdon.models import language_model
+        from guerdon.training import loop, resume, save_beside
+        from guerdon.training.record import Recorder
+        from guerdon.training.rollouts import Rollouts
 
     def here(step: str, before: str = BEFORE) -> Callable[[], str]:
         return lambda: step if phases.steps else before + step
@@ -101,8 +101,8 @@ def run(folder: Path, model: Path, asked: argparse.Namespace) -> dict[str, Any]:
     phases.watch(Recorder, "done", "recording")
     phases.watch(save_beside.Saver, "save", "saving")
     phases.watch(save_beside.Saver, "tell", "saving")
-    phases.watch(training, "save_models", AFTER + "trained model")
-    phases.watch(training, "write_report", AFTER + "report")
+    phases.watch(loop, "save_models", AFTER + "trained model")
+    phases.watch(loop, "write_report", AFTER + "report")
     config = Config("llama-135m", "cpu", "float32", asked.prompts, asked.tries, asked.prompt, asked.new)
     settings: dict[str, Any] = {"lm.lora": 16} if asked.size == "8B" or asked.lora else {}
     rows = [{"prompt": text} for text in texts(config, config.prompts * (asked.steps + 1))]

@@ -22,19 +22,19 @@ from bench.worlds_told import Told, is_told, joined, told_in
 from guerdon.core.errors import UserError
 from guerdon.core.recipe import Claim
 from guerdon.exams.tries import unpacked
-from guerdon.loop.build import versions
-from guerdon.loop.catalog import entries_in
-from guerdon.loop.proof.arms import Arm, make_arm
-from guerdon.loop.proof.jobs import RunJob
-from guerdon.loop.proof.known import Known
-from guerdon.loop.proof.proving import OPTIONS, How, run_trials
-from guerdon.loop.proof.records import Record, curve_of, mean_curve, score_of, start_of
-from guerdon.loop.proof.trial import WantedRun
-from guerdon.loop.record import Options
 from guerdon.models.shipped_models import version
-from guerdon.store.event_types import Evaluated
-from guerdon.store.run import Run
-from guerdon.store.whole_files import write_readable_json, write_text
+from guerdon.prove.arms import Arm, make_arm
+from guerdon.prove.jobs import RunJob
+from guerdon.prove.known import Known
+from guerdon.prove.proving import OPTIONS, How, run_trials
+from guerdon.prove.records import Record, curve_of, mean_curve, score_of, start_of
+from guerdon.prove.trial import WantedRun
+from guerdon.runs.event_types import Evaluated
+from guerdon.runs.run import Run
+from guerdon.runs.whole_files import write_readable_json, write_text
+from guerdon.training.build import versions
+from guerdon.training.catalog import entries_in
+from guerdon.training.record import Options
 
 EDITION = "2"  # of these runs: another one makes all of them again
 MODEL = "sprig"

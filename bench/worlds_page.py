@@ -11,8 +11,8 @@ from statistics import fmean
 from typing import Any
 
 from guerdon.core.statistics import t_interval
-from guerdon.store.evidence_figure import FAINT, GOOD, INK, path, px, svg, text
-from guerdon.store.svg import Svg, el, scale
+from guerdon.display.svg import Svg, el, scale
+from guerdon.evidence.figure import FAINT, GOOD, INK, path, px, svg, text
 
 BEST = "pass@16"
 LOWEST, HIGHEST = 0.10, 0.80  # success of a start that has room in both directions

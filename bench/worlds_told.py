@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from guerdon.loop.proof.records import mean_curve
+from guerdon.prove.records import mean_curve
 
 Told = Mapping[str, Mapping[str, Any]]  # of every world by its name
 KINDS = {"trained": "runs", "before": "before"}  # where a world has the runs of a kind

@@ -29,6 +29,7 @@ from guerdon.core.errors import RunStopped as RunStopped
 from guerdon.core.errors import UserError as UserError
 from guerdon.core.function_parts import stage as stage
 from guerdon.core.learn import Learn as Learn
+from guerdon.core.needs import Needs as Needs
 from guerdon.core.optim import adam as adam
 from guerdon.core.optim import sgd as sgd
 from guerdon.core.pack import pack as pack
@@ -52,6 +53,7 @@ from guerdon.core.task import Task as Task
 from guerdon.core.transcript import transcript as transcript
 from guerdon.data.trace_files import read_traces as read_traces
 from guerdon.data.trace_files import write_traces as write_traces
+from guerdon.envs.gold_turns import gold_turns as gold_turns
 from guerdon.envs.tools.tool_schema import tool as tool
 from guerdon.exams.exam import Exam as Exam
 from guerdon.exams.exam import Sitting as Sitting
@@ -68,18 +70,10 @@ from guerdon.judges.pointwise import self_judge as self_judge
 from guerdon.judges.pointwise import yes as yes
 from guerdon.judges.rubrics import criterion as criterion
 from guerdon.judges.rubrics import rubric as rubric
-from guerdon.loop.api import best_of as best_of
-from guerdon.loop.api import evaluate as evaluate
-from guerdon.loop.api import train as train
-from guerdon.loop.compare.comparison import compare as compare
-from guerdon.loop.env_contract import check_env as check_env
-from guerdon.loop.exporting import export as export
-from guerdon.loop.gold_turns import gold_turns as gold_turns
-from guerdon.loop.homes import demonstration as demonstration
-from guerdon.loop.record import Options as Options
-from guerdon.loop.replaying import replay as replay
-from guerdon.loop.run_traces import score_traces as score_traces
 from guerdon.network.retrying import patience as patience
+from guerdon.results.compare.comparison import compare as compare
+from guerdon.results.exporting import export as export
+from guerdon.results.run_traces import score_traces as score_traces
 from guerdon.rewards.asking.explaining import explain as explain
 from guerdon.rewards.asking.function import reward as reward
 from guerdon.rewards.formula.algebra import blend as blend
@@ -140,7 +134,14 @@ from guerdon.rewards.text.shape import repetition as repetition
 from guerdon.rewards.text.task_checks import json_fields as json_fields
 from guerdon.rewards.text.task_checks import plain_maths as plain_maths
 from guerdon.rewards.text.task_checks import true_lines as true_lines
-from guerdon.store.run import Run as Run
+from guerdon.runs.run import Run as Run
 from guerdon.tasks.contract import check_task as check_task
+from guerdon.training.api import best_of as best_of
+from guerdon.training.api import evaluate as evaluate
+from guerdon.training.api import train as train
+from guerdon.training.env_contract import check_env as check_env
+from guerdon.training.homes import demonstration as demonstration
+from guerdon.training.record import Options as Options
+from guerdon.training.replaying import replay as replay
 
 __version__: str

@@ -16,11 +16,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from guerdon.loop.catalog import Listing, find_recipe, listings
-from guerdon.loop.proof.setting_suite import SUITE, is_frozen, piloted, setting_named
-from guerdon.loop.proof.simulation import table
-from guerdon.store import evidence
-from guerdon.store.evidence_words import (
+from guerdon.evidence import proof_files
+from guerdon.evidence.packed import VERDICTS
+from guerdon.evidence.words import (
     WORDS,
     badge,
     difference,
@@ -34,7 +32,9 @@ from guerdon.store.evidence_words import (
     registration,
     unfinished,
 )
-from guerdon.store.packed_evidence import VERDICTS
+from guerdon.prove.setting_suite import SUITE, is_frozen, piloted, setting_named
+from guerdon.prove.simulation import table
+from guerdon.training.catalog import Listing, find_recipe, listings
 
 ROOT = Path(__file__).resolve().parent.parent
 FILES = "../../guerdon/evidence"  # from a page
@@ -125,7 +125,7 @@ def how_to_screen(name: str) -> str:
 def registered(name: str, proof: Mapping[str, Any], others: Sequence[Mapping[str, Any]] = ()) -> list[str]:
     """A recipe's claims with words, numbers and figures, and the command that gives them; what `others` came to with other
     students stands in the word."""
-    stale = evidence.stale(proof)
+    stale = proof_files.stale(proof)
     parts = []
     for i, claim in enumerate(proof["claims"]):
         notes = [
@@ -215,7 +215,7 @@ def simulation_table() -> str:
 
 def pages() -> dict[Path, str]:
     """Every page as it should be."""
-    every = evidence.verdicts(evidence.SHIPPED)
+    every = proof_files.verdicts(proof_files.SHIPPED)
     renewed_pages = {RULE: renewed(RULE.read_text(), every)}
     for path in sorted(PAGES.glob("*.md")):
         family = {name: proof for name, proof in every.items() if proof["family"] == path.stem}

@@ -21,7 +21,7 @@ from typing import Any
 import torch
 
 import guerdon as gd
-from guerdon.loop.catalog import find_recipe, listings
+from guerdon.training.catalog import find_recipe, listings
 
 SMALL = {"prompts": 4, "tries": 4, "max_tokens": 48, "epochs": 1, "rounds": 2}
 STEPS = 5

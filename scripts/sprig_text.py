@@ -17,13 +17,12 @@ from typing import Any, NamedTuple
 
 from guerdon.core.seeds import derive
 from guerdon.core.task import Ask
+from guerdon.envs.gold_turns import gold_turns
 from guerdon.envs.people.retries import with_feedback
 from guerdon.envs.tools.calculator_gold import BY_CALCULATOR
 from guerdon.envs.tools.program_gold import BY_PROGRAM
-from guerdon.loop.gold_turns import gold_turns
 from guerdon.tasks.field import reflections
-from guerdon.tasks.judging.judge_roles import JUDGE_ROLES
-from guerdon.tasks.roles import ROLES
+from guerdon.tasks.role_tasks import ROLES
 from guerdon.tasks.solution_lengths import lengths
 from guerdon.tasks.task_loading import family_names, load
 
@@ -139,7 +138,7 @@ def solved(level: int, draw: random.Random) -> Conversation:
 
 def in_role(role: str, level: int, draw: random.Random) -> Conversation:
     family = SOURCES[f"{draw.choice(family_names())}:{level}"]
-    write = ROLES[role] if role in ROLES else JUDGE_ROLES[role]
+    write = ROLES[role].talk
     return [Said(*turn) for turn in write(family, family.get("train", draw.getrandbits(40)), draw)]
 
 

@@ -60,12 +60,19 @@ class Worker:
         self.process.start()
         self._far_end.close()
 
-    def heard(self) -> tuple[str, Any]:
-        """The next thing that it says: of a worker that is gone, that it is."""
+    def hand(self, test: int | None) -> None:
+        """Tell it the test after the one that it runs; nothing, and it ends then."""
+        if test is not None:
+            self.given.append(test)
+        with contextlib.suppress(BrokenPipeError):  # it is gone since
+            self.wire.send(test)
+
+    def heard(self) -> Any:
+        """The next thing that it says: reports of a test that it ran, or the map of its file; nothing when it is gone."""
         try:
             return self.wire.recv()
         except (EOFError, ConnectionResetError):
-            return "gone", None
+            return None
 
 
 class Forks:
@@ -110,34 +117,36 @@ class Forks:
         worker = Worker(number)
         worker.start(session, self._workers, self._touched)
         self._workers.append(worker)
+        worker.hand(self._next(worker))
+        if worker.given:
+            worker.hand(self._next(worker))
 
     def _hear(self, session: pytest.Session) -> None:
         waiting = {worker.wire: worker for worker in self._workers}
         for wire in wait(list(waiting)):
             worker = waiting[wire]
-            kind, what = worker.heard()
-            if kind == "gone":
+            heard = worker.heard()
+            if heard is None:
                 self._gone(session, worker)
-            elif kind == "next":
-                with contextlib.suppress(BrokenPipeError):  # it is gone since
-                    worker.wire.send(self._next(worker))
-            elif kind == "report":
-                config = session.config
-                report = config.hook.pytest_report_from_serializable(config=config, data=what)
-                config.hook.pytest_runtest_logreport(report=report)
-                if report.failed and worker.file:
-                    self._failed.add(worker.file)
-            elif kind == "ran":
+            elif isinstance(heard, dict):
                 assert self._touched and worker.file
                 self._touched.keep(
-                    worker.file.relative_to(session.config.rootpath).as_posix(), what, worker.file not in self._failed
+                    worker.file.relative_to(session.config.rootpath).as_posix(), heard, worker.file not in self._failed
                 )
             else:
-                item = session.items[worker.given[0]]
-                told = item.ihook.pytest_runtest_logstart if kind == "began" else item.ihook.pytest_runtest_logfinish
-                told(nodeid=item.nodeid, location=item.location)
-                if kind == "ended":
-                    worker.given.popleft()
+                self._tell(session.items[worker.given.popleft()], heard)
+                if worker.given:
+                    worker.hand(self._next(worker))
+
+    def _tell(self, item: pytest.Item, reports: list[dict[str, Any]]) -> None:
+        hook = item.ihook
+        hook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
+        for data in reports:
+            report = hook.pytest_report_from_serializable(config=item.config, data=data)
+            hook.pytest_runtest_logreport(report=report)
+            if report.failed:
+                self._failed.add(item.path)
+        hook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
 
     def _next(self, worker: Worker) -> int | None:
         alone = self._touched is not None and worker.file is not None  # a process for each file
@@ -147,10 +156,7 @@ class Forks:
         if not worker.left and self._touched is None:
             most = max((each.left for each in self._workers), key=len)
             worker.left.extendleft([most.pop() for _ in range((len(most) + 1) // 2)])
-        if not worker.left:
-            return None
-        worker.given.append(worker.left.popleft())
-        return worker.given[-1]
+        return worker.left.popleft() if worker.left else None
 
     def _gone(self, session: pytest.Session, worker: Worker) -> None:
         """A worker ended: all is done, or something ended it."""
@@ -171,14 +177,15 @@ class Forks:
 
 
 class Telling:
-    """What tells in a worker: its reports go to the process that shows them."""
+    """What keeps the reports of a test in a worker, for the process that shows them."""
 
-    def __init__(self, wire: Connection, config: pytest.Config) -> None:
-        self._wire, self._config = wire, config
+    def __init__(self, config: pytest.Config) -> None:
+        self.reports: list[dict[str, Any]] = []
+        self._config = config
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        data = self._config.hook.pytest_report_to_serializable(config=self._config, report=report)
-        self._wire.send(("report", data))
+        hook = self._config.hook
+        self.reports.append(hook.pytest_report_to_serializable(config=self._config, report=report))
 
 
 def _work(
@@ -194,25 +201,21 @@ def _work(
     capture.stop_global_capturing()  # into files that are the other process's
     capture.start_global_capturing()
     plugins.unregister(name="terminalreporter")
-    plugins.register(Telling(wire, config))
+    plugins.register(telling := Telling(config))
     temporary = config._tmp_path_factory
     temporary._basetemp = temporary.getbasetemp() / f"worker-{number}"
     temporary._basetemp.mkdir(exist_ok=True)
 
-    def following() -> int | None:
-        wire.send(("next", None))
-        return wire.recv()
-
     if touched:
         touched.looking.look(True)
-    running = following()
+    running = wire.recv()
     while running is not None:
-        after = following()
-        wire.send(("began", None))
+        after = wire.recv()
         item = session.items[running]
         item.config.hook.pytest_runtest_protocol(item=item, nextitem=None if after is None else session.items[after])
-        wire.send(("ended", None))
+        wire.send(telling.reports)
+        telling.reports.clear()
         running = after
     if touched:
-        wire.send(("ran", touched.looking.told()))
+        wire.send(touched.looking.told())
     atexit._run_exitfuncs()

@@ -12,10 +12,10 @@ from small import small_lm
 
 import guerdon as gd
 from guerdon.judges.endpoints import endpoint
-from guerdon.loop.catalog import find_recipe
-from guerdon.loop.memory_needs import memory_here, memory_of
-from guerdon.loop.training import start
-from guerdon.store.event_types import Evaluated, StepDone
+from guerdon.runs.event_types import Evaluated, StepDone
+from guerdon.training.catalog import find_recipe
+from guerdon.training.loop import start
+from guerdon.training.memory_needs import memory_here, memory_of
 
 JUDGES = """
 import guerdon as gd
@@ -144,7 +144,7 @@ def test_memory_that_caches_would_give_up_counts_as_free(monkeypatch, tmp_path):
     said.write_text(
         "MemTotal:       24600000 kB\nMemFree:          218112 kB\nMemAvailable:   16777216 kB\nBuffers: 1 kB\n"
     )
-    monkeypatch.setattr("guerdon.loop.memory_needs.MEMINFO", said, raising=False)
+    monkeypatch.setattr("guerdon.training.memory_needs.MEMINFO", said, raising=False)
     assert memory_here({})["free"] == 16 * 2**30
     said.unlink()  # a system that does not say
     assert 0 < memory_here({})["free"] <= memory_here({})["total"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 import time
@@ -19,8 +20,8 @@ from guerdon import sandbox
 from guerdon.cli import doctor
 from guerdon.cli.output import Output
 from guerdon.cli.progress import Watch, clock, short
-from guerdon.store.event_types import Ended, Evaluated, ScoresMissing, Started, StepDone, Warned
-from guerdon.store.run import Run
+from guerdon.runs.event_types import Ended, Evaluated, ScoresMissing, Started, StepDone, Warned
+from guerdon.runs.run import Run
 
 
 @pytest.fixture
@@ -160,7 +161,8 @@ def test_show_lays_out_a_recipe(cli: Cli) -> None:
         assert line in said.out.splitlines(), line
     assert "reference = snapshot(of='policy')" in said.out
     found = cli("show", "./mine.py:mine", "--task", "parity", "--set", "tries=2", "--json").json
-    assert found["recipe"] == "mine" and found["knobs"] == {"tries": 4} and found["needs"] == ["task", "model"]
+    assert found["recipe"] == "mine" and found["knobs"] == {"tries": 4} and found["required"] == ["task", "model"]
+    assert found["needs"] == [] and found["world"] is None
     assert found["parts"]["knobs"]["curriculum"]["knobs"]["tries"] == 2
     assert found["shown_for"] == {"task": "parity", "model": "tabular"}
 
@@ -243,15 +245,28 @@ def test_a_reader_that_goes_away_is_no_fault(tmp_path: Path) -> None:
 
 
 def test_live_progress_on_a_terminal() -> None:
-    screen = StringIO()
-    console = Console(file=screen, force_terminal=True, width=120)
-    with Watch(console) as watch:
-        watch(Started(0, steps=4))
-        for step in range(4):
-            watch(StepDone(step, metrics={"reward/mean": 0.25, "correct/mean": 0.5}, tokens=30_000, seconds=1.0))
-    shown = screen.getvalue()
+    shown = live_progress(width=120)
     assert "step 4/4" in shown and "reward 0.250" in shown and "accuracy 50.0 %" in shown
     assert "30k tokens/s" in shown and "0:00 left" in shown
+
+
+@pytest.mark.parametrize("width", [60, 80])
+def test_live_progress_keeps_step_bar_and_time_left_on_a_narrow_terminal(width: int) -> None:
+    last = [line for line in re.split(r"[\r\n]|\x1b\[[0-9?;]*[A-Za-z]", live_progress(width)) if line.strip()]
+    whole = "".join(last[-8:])  # rich colours the pieces of a line
+    assert "step 4/4" in whole and "━━━━" in whole and "0:00 left" in whole and "…" in whole
+    assert "updates" not in whole  # cut from the end
+
+
+def live_progress(width: int) -> str:
+    """All that a terminal is written during four steps."""
+    screen = StringIO()
+    metrics = {"reward/mean": 0.25, "correct/mean": 0.5, "truth/mean": 0.5}
+    with Watch(Console(file=screen, force_terminal=True, width=width)) as watch:
+        watch(Started(0, steps=4))
+        for step in range(4):
+            watch(StepDone(step, metrics=metrics, tokens=30_000, read=90_000, updates=4, seconds=1.0))
+    return screen.getvalue()
 
 
 def test_plain_progress_is_brief_and_keeps_what_matters(monkeypatch: pytest.MonkeyPatch) -> None:

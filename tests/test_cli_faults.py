@@ -15,10 +15,10 @@ from command_line import REWARDS, SMALL, TRAIN, Cli, command_line, process_of, r
 from small import small_lm
 
 from guerdon.core.column import Reason
-from guerdon.store.checkpoint import load_checkpoint
-from guerdon.store.event_types import ScoresMissing
-from guerdon.store.rollout_files import read_batch
-from guerdon.store.run import Run
+from guerdon.runs.checkpoint import load_checkpoint
+from guerdon.runs.event_types import ScoresMissing
+from guerdon.runs.rollout_files import read_batch
+from guerdon.runs.run import Run
 
 
 @pytest.fixture
@@ -34,6 +34,12 @@ def cli(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureF
     [
         (("trian", "grpo"), ("unknown verb 'trian'", "did you mean 'train'?")),
         (("train", "--stepz", "3"), ("unknown option '--stepz'", "did you mean '--steps'?")),
+        ((*TRAIN, "--lr", "0.1"), ("unknown option '--lr'", "--set lr=")),
+        ((*TRAIN, "--Learning_Rate", "0.1"), ("--set lr=",)),
+        ((*TRAIN, "--num-train-epochs", "3"), ("--steps N", "--set learn.epochs=N")),
+        ((*TRAIN, "--batch-size", "8"), ("--set prompts=N", "--set tries=N")),
+        ((*TRAIN, "--reward-funcs", "my.py:right"), ("--reward FILE.py:NAME",)),
+        (("eval", "tabular", "--lr", "1"), ("unknown option '--lr'",)),  # a verb without --set
         (("train",), ("train what? give a recipe",)),
         (("train", "grppo", "--task", "parity", *SMALL), ("unknown recipe 'grppo'", "did you mean 'grpo'?")),
         (("train", "./none.py", "--task", "parity", *SMALL), ("there is no recipe file ./none.py",)),
@@ -82,6 +88,15 @@ def test_bad_input_is_one_line_and_exit_code_2(cli: Cli, words: tuple[str, ...],
     said = cli(*words, "--json")
     assert said.json["exit_code"] == said.code == 2 and all(s in said.json["error"] for s in says)
     assert not Path("runs").exists()
+
+
+def test_names_ignore_case(cli: Cli) -> None:
+    words = {"grpo": "GRPO", "parity": "Parity", "tabular": "Tabular"}
+    said = cli(*(words.get(word, word) for word in TRAIN), "--out", "a", "--steps", "1", "--reward", "Verified_Not")
+    refused(said, "unknown reward 'Verified_Not'")
+    assert cli(*(words.get(word, word) for word in TRAIN), "--out", "a", "--steps", "1").code == 0
+    assert cli(*TRAIN, "--out", "b", "--steps", "1").code == 0
+    assert Run("a").config["recipe"] == "grpo" and Run("a").weights == Run("b").weights
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from command_line import TRAIN, Cli, command_line
 
-from guerdon.store.run import Run
+from guerdon.runs.run import Run
 
 IDLE = """
 import signal

@@ -12,7 +12,7 @@ from command_line import SMALL, Cli, command_line
 from guerdon.cli import knob_words, shelves
 from guerdon.cli.fitted_tables import TableColumn, fitted, in_lines, shortened
 from guerdon.core.part import part
-from guerdon.loop.catalog import find_recipe, listings
+from guerdon.training.catalog import find_recipe, listings
 
 sys.path.append(str(Path(__file__).parent / "promises"))
 from terminal import on_a_terminal

@@ -16,9 +16,9 @@ from report_pages import Addresses, report_data_of
 
 import guerdon as gd
 from guerdon.exams.tries import TriedProblem, packed, unpacked
-from guerdon.loop.compare.differences import is_share
-from guerdon.loop.compare.run_arms import RunRead, read_arms
-from guerdon.loop.compare.words import in_words
+from guerdon.results.compare.differences import is_share
+from guerdon.results.compare.run_arms import RunRead, read_arms
+from guerdon.results.compare.words import in_words
 
 SMALL = {"task": "parity", "model": "tabular", "steps": 3, "prompts": 2, "tries": 4}
 LENGTH = {"tabular.length": 1}

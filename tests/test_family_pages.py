@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from guerdon.loop.catalog import listings
+from guerdon.training.catalog import listings
 
 ROOT = Path(__file__).parent.parent
 FAMILIES = sorted({listing.family for listing in listings().values() if listing.family != "house"})

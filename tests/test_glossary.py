@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from guerdon.loop.catalog import find_recipe
+from guerdon.training.catalog import find_recipe
 
 ROOT = Path(__file__).parent.parent
 PAGE = ROOT / "docs" / "glossary.md"

@@ -15,11 +15,12 @@ from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
+from source_trees import tree
 
 from guerdon.cli.shelves import WANT_EXTRAS
 from guerdon.core.lazy import places_of
 from guerdon.core.part import PARTS, label
-from guerdon.loop.catalog import listings, part_modules
+from guerdon.training.catalog import listings, part_modules
 
 ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "guerdon"
@@ -27,43 +28,46 @@ PACKAGE = ROOT / "guerdon"
 # folder: the folders it may import from, besides itself. The shape of the house, drawn in docs/architecture.md.
 MAY_IMPORT = {
     "core": set(),
+    "text": set(),
     "network": {"core"},
     "data": {"core"},
     "sandbox": {"core"},
-    "tasks": {"core", "data", "workers", "sandbox"},  # workers: for checks that may hang
+    "tasks": {"core", "data", "text", "workers", "sandbox"},  # workers: for checks that may hang
     "envs": {"core", "data", "tasks", "sandbox", "workers"},  # data: of corpora; workers: for tools that may crash
-    "search": {"core", "envs"},
+    "search": {"core", "text", "envs"},
     "models": {"core"},
     "workers": {"core"},
-    "rewards": {"core", "data", "tasks", "models", "workers", "sandbox"},  # models: to probe them
+    "rewards": {"core", "data", "text", "tasks", "models", "workers", "sandbox"},  # models: to probe them
     "exams": {"core", "rewards", "tasks"},
-    "bridges": {"core", "rewards", "workers", "network"},
+    "bridges": {"core", "text", "rewards", "workers", "network"},
     "curricula": {"core", "data", "models"},  # likewise
     "select": {"core"},
     "credit": {"core"},
     "losses": {"core"},
     "studies": {"core"},
     "engine": {"core", "models"},
-    "store": {"core"},
-    "display": {"core", "store"},  # reads run folders; a notebook asks it for `core`'s classes through `core/lazy.py`
-    "judges": {"core", "rewards", "models", "engine", "tasks", "store", "network"},
-    "watch": {"core", "store"},
-    "loop": {
-        "watch",
-        "display",  # writes a run's report at its end
+    "runs": {"core"},
+    "display": {"core", "runs"},  # reads run folders; a notebook asks it for `core`'s classes through `core/lazy.py`
+    "evidence": {"core", "runs", "display"},  # display: to draw
+    "judges": {"core", "text", "rewards", "models", "engine", "tasks", "runs", "network"},
+    "watch": {"core", "runs"},
+    "training": {
         "core",
-        "data",
         "engine",
-        "store",
         "models",
         "tasks",
         "envs",
         "rewards",
         "credit",
         "exams",
-        "workers",
         "search",
+        "watch",
+        "runs",
+        "display",
+        "evidence",  # for the identity of what ran
     },
+    "results": {"core", "data", "models", "rewards", "exams", "runs", "display"},
+    "prove": {"core", "engine", "models", "rewards", "exams", "workers", "runs", "evidence", "training"},
     "recipes": {
         "core",
         "data",
@@ -84,6 +88,7 @@ MAY_IMPORT = {
     "audits": {
         "core",
         "data",
+        "text",
         "tasks",
         "envs",
         "models",
@@ -93,27 +98,33 @@ MAY_IMPORT = {
         "engine",
         "judges",
         "bridges",
-        "store",
+        "runs",
         "display",
-        "loop",
+        "training",
         "network",
     },
     "studio": {
         "core",
-        "store",
+        "runs",
         "display",
-        "loop",
+        "results",
+        "evidence",
+        "training",  # to replay
         "rewards",
         "models",
         "workers",
         "watch",
         "network",
-    },  # loop: to compare and replay
+    },
     "cli": {
         "core",
         "data",
-        "loop",
-        "store",
+        "training",
+        "prove",
+        "results",
+        "evidence",
+        "runs",
+        "display",
         "models",
         "tasks",
         "rewards",
@@ -130,7 +141,8 @@ LIGHT = {
     "credit",
     "losses",
     "engine",
-    "loop",
+    "text",
+    "training",
 }  # need torch, numpy, safetensors, tokenizers and no more
 LIGHT_LIBRARIES = {"torch", "numpy", "safetensors", "tokenizers"}
 
@@ -181,11 +193,6 @@ MANY_KNOBS = {
 
 def modules() -> list[Path]:
     return sorted(PACKAGE.rglob("*.py"))
-
-
-@functools.cache
-def tree(path: Path) -> ast.Module:
-    return ast.parse(path.read_text())
 
 
 @functools.cache

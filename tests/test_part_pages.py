@@ -17,7 +17,7 @@ from pages.reference import navigation, own_docstring, reference_pages, undocume
 import guerdon
 from guerdon.core.part import PARTS
 from guerdon.core.stages import shelf_of
-from guerdon.loop.catalog import part_modules
+from guerdon.training.catalog import part_modules
 
 pytestmark = pytest.mark.slow  # `make docs` builds these pages, and fails where one is wrong
 

@@ -11,9 +11,9 @@ import pytest
 
 import guerdon as gd
 from guerdon.cli.live_line import Line, LiveLine
-from guerdon.loop import onlooker
-from guerdon.loop.onlooker import looked_at, watched
-from guerdon.store.event_types import Ended, Evaluated, ScoresMissing, Started, StepDone, Stopped, Warned
+from guerdon.runs.event_types import Ended, Evaluated, ScoresMissing, Started, StepDone, Stopped, Warned
+from guerdon.training import onlooker
+from guerdon.training.onlooker import looked_at, watched
 
 SMALL = {"task": "successor", "model": "tabular", "prompts": 2, "tries": 2, "options": gd.Options(eval_tasks=0)}
 
@@ -154,8 +154,10 @@ def test_a_line_never_wraps(columns, monkeypatch):
     monkeypatch.setenv("COLUMNS", str(columns))
     stream = Terminal()
     line = Line(stream)
-    line.update(0, completed=1.0, step="step 10/10", numbers="reward 0.500  accuracy 50.0 %  0:10 left")
+    line.update(0, completed=1.0, step="step 10/10", numbers="reward 0.500  accuracy 50.0 %", left="0:10 left")
     assert len(stream.lines[0]) < columns
+    assert columns == 10 or stream.lines[0].strip().startswith("step 10/10  [========")
+    assert columns == 10 or "]  0:10 left" in stream.lines[0]
 
 
 def test_a_terminal_that_is_gone_does_not_end_a_run(tmp_path, monkeypatch):

@@ -17,9 +17,9 @@ from guerdon.credit.group_relative import centre
 from guerdon.models.tables import tabular
 from guerdon.recipes.curriculum.dr_saf.parts import spare_correct
 from guerdon.recipes.house.grpo import grpo
-from guerdon.store.checksums import sealed
-from guerdon.store.folder import RunFolder
-from guerdon.store.whole_files import write_json
+from guerdon.runs.checksums import sealed
+from guerdon.runs.folder import RunFolder
+from guerdon.runs.whole_files import write_json
 from guerdon.tasks.families.tiny import successor
 
 WEIGHTS = """

@@ -30,12 +30,12 @@ from guerdon.exams.rates import accuracy, answer_length, coverage, majority_vote
 from guerdon.losses.policy import clipped
 from guerdon.models.tables import tabular
 from guerdon.rewards.stage.score_stages import score, verified
-from guerdon.store.event_types import Ended, Started, StepDone, Warned
-from guerdon.store.events import EventLog
-from guerdon.store.folder import RunFolder
-from guerdon.store.rollout_files import read_batch, write_batch
-from guerdon.store.run import Run
-from guerdon.store.summary import batch_metrics
+from guerdon.runs.event_types import Ended, Started, StepDone, Warned
+from guerdon.runs.events import EventLog
+from guerdon.runs.folder import RunFolder
+from guerdon.runs.rollout_files import read_batch, write_batch
+from guerdon.runs.run import Run
+from guerdon.runs.summary import batch_metrics
 from guerdon.tasks.families.tiny import Tiny, successor
 
 # --- the folder, read again ---------------------------------------------------------------------------------------

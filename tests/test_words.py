@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import ast
-import io
 import re
-import tokenize
+import sys
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from source_trees import tree
 from typer.main import get_command
 
 from guerdon.cli.main import app
@@ -74,7 +74,7 @@ IN_CODE = {  # out of docstrings and comments too
     r"\bkept apart\b|\bdrawn (again )?apart\b": "separate",
 }
 CODE = re.compile(r"^```(python|json|csv).*?^```|`[^`\n]+`", re.DOTALL | re.MULTILINE)
-OTHERS = ("sandbox/", "recipes/", "store/evidence")  # to be reworded
+OTHERS = ("sandbox/", "recipes/", "evidence/proof_files")  # to be reworded
 PROMPTS = ("envs/", "tasks/", "judges/wording.py", "recipes/")  # texts that models read, which are part of a task
 
 
@@ -112,7 +112,7 @@ def test_help():
 
 def messages(path: Path) -> Iterator[str]:
     """The texts of a file that people may read: those that are raised, warned of or printed; not docstrings."""
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in ast.walk(tree(path)):
         name = getattr(getattr(node, "func", None), "id", "") or getattr(getattr(node, "func", None), "attr", "")
         if isinstance(node, ast.Call) and (name in SAYS or name.endswith(("Error", "Stopped"))):
             for each in ast.walk(node):
@@ -148,14 +148,23 @@ def bad_places(
 
 def prose(path: Path) -> Iterator[str]:
     """The docstrings of a file, each on one line without code and examples, and its comments."""
-    text = path.read_text()
-    for node in ast.walk(ast.parse(text)):
+    strings: dict[int, list[tuple[int, int]]] = {}  # by line: from which byte to which
+    for node in ast.walk(tree(path)):
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
             words = (ast.get_docstring(node) or "").partition(">>>")[0]
             yield " ".join(CODE.sub("`...`", words).split())
-    for token in tokenize.generate_tokens(io.StringIO(text).readline):
-        if token.type == tokenize.COMMENT:
-            yield CODE.sub("`...`", token.string)
+        elif isinstance(node, ast.JoinedStr) or (
+            isinstance(node, ast.Constant) and isinstance(node.value, str | bytes)
+        ):
+            first, last = node.lineno, node.end_lineno or node.lineno
+            for line in range(first, last + 1):
+                ends = node.end_col_offset if line == last else None
+                strings.setdefault(line, []).append((node.col_offset if line == first else 0, ends or sys.maxsize))
+    for number, line in enumerate(path.read_bytes().split(b"\n"), start=1):
+        signs = (sign.start() for sign in re.finditer(b"#", line))
+        outside = (at for at in signs if not any(start <= at < end for start, end in strings.get(number, ())))
+        if (at := next(outside, None)) is not None:
+            yield CODE.sub("`...`", line[at:].decode())
 
 
 @pytest.mark.parametrize(

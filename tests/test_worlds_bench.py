@@ -21,9 +21,9 @@ from guerdon.core.part import walk
 from guerdon.core.task import Ask
 from guerdon.engine.player import Player
 from guerdon.exams.drawing import draw_problems
-from guerdon.loop.build import RunRequest, build
-from guerdon.loop.proof.proving import How
-from guerdon.loop.record import Options
+from guerdon.prove.proving import How
+from guerdon.training.build import RunRequest, build
+from guerdon.training.record import Options
 
 ROOT = Path(__file__).parent.parent
 SVG = "{http://www.w3.org/2000/svg}"

@@ -130,7 +130,7 @@ class Looking:
         self.ran: set[tuple[str, str]] = set()
         self.opened: set[str] = set()
         self.why = ""  # it cannot be mapped
-        self._met: set[CodeType] = set()
+        self._met: dict[int, CodeType] = {}  # by identity: hashing code is slow
         self._package, self._root = f"{ROOT / 'guerdon'}{os.sep}", f"{ROOT}{os.sep}"
         self._on = False
         sys.addaudithook(self._heard)
@@ -148,8 +148,8 @@ class Looking:
 
     def _called(self, frame: FrameType, event: str, argument: Any) -> None:
         code = frame.f_code
-        if code not in self._met:
-            self._met.add(code)
+        if id(code) not in self._met:
+            self._met[id(code)] = code
             if code.co_filename.startswith(self._package):
                 name = code.co_qualname.partition(LOCALS)[0].partition(".<")[0]
                 self.ran.add((code.co_filename.removeprefix(self._root), name))

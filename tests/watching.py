@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import guerdon as gd
-from guerdon.loop.rollouts import Rollouts
-from guerdon.loop.training import start
-from guerdon.loop.training import steps as loop_steps
+from guerdon.training.loop import start
+from guerdon.training.loop import steps as loop_steps
+from guerdon.training.rollouts import Rollouts
 
 TABLE = {"tabular.vocab": "01", "tabular.length": 1, "tabular.rows": 256}
 SMALL = {"prompts": 4, "lr": 0.3}

@@ -7,9 +7,7 @@ Leaves out: what it is asked about (`questions.py`, `probes`), and what is found
 
 from __future__ import annotations
 
-import inspect
-import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
 from typing import Any
@@ -38,18 +36,16 @@ from guerdon.audits.questions import TOKENIZER, RewardAnswers, ask_about, lackin
 from guerdon.audits.rates import auc_of, error_rates, partial_credit, sensitivities, whole_rates
 from guerdon.audits.report import AuditReport
 from guerdon.bridges.remote_reward import remote
-from guerdon.bridges.trl import from_trl
 from guerdon.core.arguments import check_arguments
 from guerdon.core.errors import UserError
 from guerdon.core.task import Sampling, TaskSource, truth_of
-from guerdon.core.user_file import find_in_file
-from guerdon.loop.build import find_task, tell
 from guerdon.rewards.asking.by_name import find_reward
 from guerdon.rewards.asking.function import reward as reward_of
-from guerdon.rewards.asking.samples import FIELDS, fields_of_text
+from guerdon.rewards.asking.samples import fields_of_text
 from guerdon.rewards.asking.token_ids import ids_by
 from guerdon.rewards.formula.reward import Reward, as_reward
 from guerdon.tasks.files import name_of
+from guerdon.training.build import find_task, tell
 
 CALLS = 2000  # of an adversary, where only its training is asked for
 VERIFIED = "verified"  # the task's own check, as the recipes that need no other reward have it
@@ -349,12 +345,7 @@ def the_reward(spec: Any, source: TaskSource | None) -> Reward:
         return own_check(source)
     if isinstance(spec, str) and spec.startswith(("http://", "https://")):
         return as_reward(remote(spec))
-    value = find_in_file(spec, "reward") if isinstance(spec, str) and ".py" in spec else spec
-    if isinstance(value, str):
-        return find_reward(value)
-    if not isinstance(value, Reward) and _takes_lists(value):
-        return as_reward(from_trl(value, _takes_chats(value), **_answers(value, source)))
-    return as_reward(value)
+    return find_reward(spec) if isinstance(spec, str) else as_reward(spec)
 
 
 def own_check(source: TaskSource) -> Reward:
@@ -367,22 +358,3 @@ def own_check(source: TaskSource) -> Reward:
         return truth_of(source, task, {**track, "path": path, "made": made, "actions": actions})
 
     return as_reward(reward_of(verified, isolate=False))
-
-
-def _takes_lists(value: Any) -> bool:
-    """Whether a function is written as TRL asks for them: lists of completions in."""
-    return callable(value) and "completions" in inspect.signature(value).parameters
-
-
-def _takes_chats(function: Any) -> bool:
-    """Whether it reads completions as conversations, by its own text."""
-    try:
-        return bool(re.search(r"""\[["']content["']\]""", inspect.getsource(function)))
-    except (OSError, TypeError):  # made at a prompt, or no function
-        return False
-
-
-def _answers(function: Callable[..., Any], source: TaskSource | None) -> dict[str, str]:
-    """Columns of right answers that a function asks for by another name than the task has for them."""
-    wanted, has = inspect.signature(function).parameters, {} if source is None else source.get("train", 0).meta
-    return {name: "answer" for name in wanted if name in ANSWERS and name not in has and name not in FIELDS}

@@ -24,12 +24,12 @@ from guerdon.core.seeds import derive
 from guerdon.core.task import Ask, Sampling, Task, TaskSource
 from guerdon.engine.player import Player
 from guerdon.envs.simple import single_turn
-from guerdon.loop.build import find_model, fit
-from guerdon.loop.onlooker import CountedEnv, counted
 from guerdon.models.standin import behind
 from guerdon.models.text import TextModel
 from guerdon.rewards.asking.samples import FIELDS, fields_of_text
 from guerdon.rewards.formula.reward import Reward
+from guerdon.training.build import find_model, fit
+from guerdon.training.onlooker import CountedEnv, counted
 
 MAY_BE_CLOSE = ("near-miss", "other answer", "suffix", "prefix")
 ATTACKED = 8  # problems that tricks are tried on

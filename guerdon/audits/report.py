@@ -17,7 +17,7 @@ from typing import Any
 from guerdon.audits.kinds import Example, Finding, quoted
 from guerdon.core.errors import UserError
 from guerdon.display.html import escaped, note, page, table
-from guerdon.store.whole_files import write_readable_json, write_text
+from guerdon.runs.whole_files import write_readable_json, write_text
 
 FORMAT = 2  # of the JSON; in 1 a finding had a `mend` and no `fault`
 JSON_FILE, PAGE_FILE = "audit.json", "audit.html"

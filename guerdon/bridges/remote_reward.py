@@ -13,16 +13,15 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from guerdon.core.answer_text import NOTHING, whole_json
 from guerdon.core.column import Reason
 from guerdon.core.errors import UserError
 from guerdon.core.part import knob, part
 from guerdon.network.addresses import LINE, check_address, in_one_line, key_in, without_key
 from guerdon.network.retrying import FailedTry, patience, retry_after, try_patiently
 from guerdon.rewards.asking.function import Leaf
-from guerdon.rewards.asking.outcomes import outcome_of
 from guerdon.rewards.asking.samples import Samples
-from guerdon.rewards.formula.scores import Outcome
+from guerdon.rewards.formula.scores import Outcome, outcome_of
+from guerdon.text.answers import NOTHING, whole_json
 
 if TYPE_CHECKING:
     from guerdon.network.client import Client

@@ -9,9 +9,7 @@ Left out: reward models as TRL loads them, and environments that pay.
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Sequence
-from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
@@ -21,13 +19,13 @@ from guerdon.bridges.gaps import warn_broken
 from guerdon.bridges.lacking import filled, warn_lacking
 from guerdon.core.errors import UserError
 from guerdon.core.knob_values import is_schedule
-from guerdon.core.part import part
 from guerdon.rewards.asking.by_name import find_reward
-from guerdon.rewards.asking.function import Arguments, Leaf
 from guerdon.rewards.asking.token_ids import ids_by
+from guerdon.rewards.asking.trl_form import from_trl
 from guerdon.rewards.formula.reward import Reward, as_reward, blended, weighted
 from guerdon.rewards.stage.scorer import SampleScores, score_samples
 
+__all__ = ["components_for_trl", "for_trl", "from_trl"]
 LEFT_OUT = "TRL leaves them out"
 MEND = "name the tokenizer to count by, for_trl(reward, tokenizer='MODEL OR FOLDER')"
 
@@ -145,68 +143,3 @@ def components_for_trl(
     shared = _Shared(for_trl(whole, tokenizer=tokenizer))
     terms: list[Callable[..., list[float | None]]] = [TrlComponent(name, shared) for name in weights]
     return terms, [float(weight) for weight in weights.values()]
-
-
-@part
-class trl_function(Leaf):
-    """A TRL reward function as a reward, asked with lists of one sample. Made by `from_trl`."""
-
-    function: Callable[..., Any]
-    columns: dict[str, str]
-    chat: bool = False
-
-    @property
-    def name(self) -> str:
-        return getattr(self.function, "__name__", type(self.function).__name__)
-
-    @property
-    def is_async(self) -> bool:
-        own = type(self.function).__call__  # of an object that is called like a function
-        return inspect.iscoroutinefunction(self.function) or inspect.iscoroutinefunction(own)
-
-    @cached_property
-    def wants(self) -> Arguments:
-        taken = inspect.signature(self.function).parameters.values()
-        plain = [p for p in taken if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)]
-        names = {p.name: self._field(p.name) for p in plain}
-        optional = frozenset(names[p.name] for p in plain if p.default is not p.empty)
-        asked = dict.fromkeys(("prompt", "completion", *names.values(), *self.columns.values()))
-        return Arguments(tuple(asked), optional, any(p.kind is p.VAR_KEYWORD for p in taken))
-
-    def _field(self, column: str) -> str:
-        return {"prompts": "prompt", "completions": "completion", **self.columns}.get(column, column)
-
-    def __call__(self, **fields: Any) -> Any:
-        prompt, completion = fields["prompt"], fields["completion"]
-        if self.chat:
-            prompt, completion = [{"role": "user", "content": prompt}], [{"role": "assistant", "content": completion}]
-        columns = {column: fields[field] for column, field in self.columns.items() if field in fields}
-        every = {**fields, **columns, "prompts": prompt, "completions": completion}
-        taken = (
-            set(every) - {"prompt", "completion"}
-            if self.wants.any_name
-            else inspect.signature(self.function).parameters
-        )
-        given = {name: [value] for name, value in every.items() if name in taken}
-        scores = self.function(**given)
-        return _only_later(scores) if inspect.isawaitable(scores) else _only(scores)
-
-
-def from_trl(function: Callable[..., Any], chat: bool = False, **columns: str) -> trl_function:
-    """A TRL reward function as a Guerdon reward: `from_trl(accuracy, solution="answer")`.
-
-    Keywords say which field fills a column of another name. `chat` hands it conversations in place of strings.
-    """
-    if not callable(function):
-        raise UserError(f"a TRL reward function is a callable, not {function!r}")
-    return trl_function(function, columns, chat)
-
-
-def _only(scores: Any) -> Any:
-    if not isinstance(scores, Sequence) or isinstance(scores, str) or len(scores) != 1:
-        raise TypeError(f"a TRL reward function returned {scores!r} for one sample, not a list of one number")
-    return scores[0]
-
-
-async def _only_later(scores: Any) -> Any:
-    return _only(await scores)

@@ -8,10 +8,10 @@ from guerdon.cli.output import Output
 from guerdon.core.errors import UserError
 
 if TYPE_CHECKING:
-    from guerdon.loop.api import Ready
-    from guerdon.loop.record import Options
-    from guerdon.loop.rehearsal import Rehearsal
-    from guerdon.loop.train_request import Origin, TrainRequest
+    from guerdon.training.api import Ready
+    from guerdon.training.record import Options
+    from guerdon.training.rehearsal import Rehearsal
+    from guerdon.training.train_request import Origin, TrainRequest
 
 MIB = 2**20
 CUT = 400  # characters of a prompt, and of its answer
@@ -20,7 +20,7 @@ MINUTE, HOUR = 60, 3600
 
 def name_model(output: Output, request: dict[str, Any]) -> None:
     """Where none was named, the model that comes with the package, with a line about it."""
-    from guerdon.loop.default_model import about_default, default_model
+    from guerdon.training.default_model import about_default, default_model
 
     wanted = request["recipe"], request["task"], request["data"]
     if request["recipe"] and request["model"] is None and (model := default_model(*wanted)):
@@ -46,10 +46,10 @@ def _said(value: Any) -> str:
 
 
 def _asked(request: dict[str, Any], options: Options | None) -> tuple[TrainRequest, Origin | None]:
-    from guerdon.loop.build import RunRequest
-    from guerdon.loop.reruns import rerun
-    from guerdon.loop.train_request import TrainRequest
-    from guerdon.store.folder import RunFolder
+    from guerdon.runs.folder import RunFolder
+    from guerdon.training.build import RunRequest
+    from guerdon.training.reruns import rerun
+    from guerdon.training.train_request import TrainRequest
 
     names = ("recipe", "task", "model", "reward", "data", "settings", "text")
     run = RunRequest(**{name: request[name] for name in names})
@@ -61,9 +61,9 @@ def _asked(request: dict[str, Any], options: Options | None) -> tuple[TrainReque
 
 def tell_dry_run(output: Output, request: dict[str, Any], options: Options | None) -> int:
     """Try all that can be tried without writing anything, and print what the run would take."""
-    from guerdon.loop.api import prepare
-    from guerdon.loop.rehearsal import rehearse
-    from guerdon.store.whole_files import absolute
+    from guerdon.runs.whole_files import absolute
+    from guerdon.training.api import prepare
+    from guerdon.training.rehearsal import rehearse
 
     if request["resume"] is not None:
         raise UserError("--dry-run is for a new run: remove --resume or --dry-run")

@@ -45,8 +45,8 @@ def compare(
     Runs evaluated on the same problems are compared problem by problem, with an interval; runs that differ only in the seed are
     pooled, and the interval is over seeds. Runs with other exams are shown but not compared.
     """
-    from guerdon.loop.compare.comparison import compare as compare_runs
-    from guerdon.store.whole_files import atomic
+    from guerdon.results.compare.comparison import compare as compare_runs
+    from guerdon.runs.whole_files import atomic
 
     output = Output(as_json)
     compared = compare_runs(*runs, metric=metric, prompt=prompt, step=step)

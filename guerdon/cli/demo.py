@@ -21,7 +21,7 @@ from guerdon.core.errors import RunStopped, UserError
 
 if TYPE_CHECKING:
     from guerdon.core.task import Task
-    from guerdon.loop.trained import Trained
+    from guerdon.training.trained import Trained
 
 TASK, STEPS = "text_to_sql:6", 28
 SETTINGS = {"prompts": 8, "lr": 4e-5, "max_tokens": 96}
@@ -45,9 +45,9 @@ def demo(
     """
     from guerdon import models
     from guerdon.cli.progress import Watch
-    from guerdon.loop import api
-    from guerdon.loop.record import Options
-    from guerdon.store.folder import resume_command
+    from guerdon.runs.folder import resume_command
+    from guerdon.training import api
+    from guerdon.training.record import Options
 
     output = Output(as_json)
     if hack:
@@ -88,7 +88,7 @@ def demo(
 def _show_rollouts(output: Output, run: Trained, seed: int) -> None:
     """Two held-out problems, before and after with the same luck: the first two of 32 on which the two differ."""
     from guerdon import models, tasks
-    from guerdon.loop import api
+    from guerdon.training import api
 
     task = run.config["wish"]["task"]
     source = tasks.load(task, **_plain(task))

@@ -16,9 +16,9 @@ from guerdon.core.errors import RunStopped
 
 if TYPE_CHECKING:
     from guerdon.audits.report import AuditReport
-    from guerdon.loop.trained import Trained
     from guerdon.rewards.formula.reward import Reward
-    from guerdon.store.event_types import Alarmed
+    from guerdon.runs.event_types import Alarmed
+    from guerdon.training.trained import Trained
 
 TASK, STEPS = "countdown:3", 24
 SETTINGS = {"prompts": 6, "lr": 5e-5, "max_tokens": 64}
@@ -46,8 +46,8 @@ def demo_hack(output: Output, steps: int, seed: int, out: str | None) -> int:
     from guerdon import tasks
     from guerdon.audits.auditing import audit
     from guerdon.cli.progress import Watch
-    from guerdon.loop import api
-    from guerdon.loop.record import Options
+    from guerdon.training import api
+    from guerdon.training.record import Options
 
     began = time.monotonic()
     source = tasks.load(TASK)
@@ -93,7 +93,7 @@ def demo_hack(output: Output, steps: int, seed: int, out: str | None) -> int:
 
 def curves(run: Trained) -> list[dict[str, float]]:
     """Reward, truth and length of every step."""
-    from guerdon.store.event_types import StepDone
+    from guerdon.runs.event_types import StepDone
 
     names = {"reward": "reward/mean", "truth": "truth/mean", "length": "length/mean"}
     return [{"step": e.step, **{k: e.metrics[v] for k, v in names.items()}} for e in run.events(StepDone)]

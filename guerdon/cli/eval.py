@@ -78,7 +78,7 @@ def evaluate(
     sampling, majority vote and best-of-N at equal cost: accuracy, and tokens per problem.
     """
     from guerdon.core.task import Sampling
-    from guerdon.loop import api
+    from guerdon.training import api
 
     output = Output(as_json)
     _warn_of_damage(output, model)
@@ -121,7 +121,7 @@ def _tell_search(
     k: int | None,
     how: dict[str, Any],
 ) -> int:
-    from guerdon.loop.search_compared import search_by_name, searched
+    from guerdon.training.search_compared import search_by_name, searched
 
     env = search_by_name(search, parse_settings(settings), scorer)
     numbers = searched(model, env, scorer=scorer, tries=k, **how)
@@ -142,8 +142,8 @@ def _check_choice(reward: str | None, greedy: bool) -> None:
 
 
 def _warn_of_damage(output: Output, model: str) -> None:
-    from guerdon.store.folder import RunFolder
-    from guerdon.store.run import damage_of
+    from guerdon.runs.folder import RunFolder
+    from guerdon.runs.run import damage_of
 
     damage = damage_of(RunFolder(model))
     if damage:
@@ -163,9 +163,9 @@ def _asked_about(
 
 def _own_task(model: str, trust: bool) -> tuple[str | None, dict[str, Any] | None]:
     """The task a run was trained for."""
-    from guerdon.loop.catalog import find_recipe
-    from guerdon.loop.trust import check_trust
-    from guerdon.store.folder import RunFolder
+    from guerdon.runs.folder import RunFolder
+    from guerdon.training.catalog import find_recipe
+    from guerdon.training.trust import check_trust
 
     folder = RunFolder(model)
     if not folder.exists():
@@ -183,7 +183,7 @@ def _own_task(model: str, trust: bool) -> tuple[str | None, dict[str, Any] | Non
 
 def _said_of_rows(model: str) -> dict[str, Any]:
     """The row options of a run that was trained on rows: its own test set is read the same way."""
-    from guerdon.store.folder import RunFolder
+    from guerdon.runs.folder import RunFolder
 
     folder = RunFolder(model)
     config: dict[str, Any] = folder.read_config() if folder.exists() else {"plain": False}

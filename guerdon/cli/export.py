@@ -41,7 +41,7 @@ def export(
     --traces FILE writes the policy's training rollouts instead: one conversation per line, in OpenAI's chat format with tool
     calls.
     """
-    from guerdon.loop.exporting import export as write
+    from guerdon.results.exporting import export as write
 
     output = Output(as_json)
     if traces is not None:
@@ -65,7 +65,7 @@ def export(
 def _export_traces(output: Output, run: str, path: str, folder: str | None) -> int:
     from pathlib import Path
 
-    from guerdon.loop.run_traces import export_traces
+    from guerdon.results.run_traces import export_traces
 
     if folder is not None:
         raise UserError(f"--traces {path} writes no model: remove {folder}, or export the model separately")

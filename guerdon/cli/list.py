@@ -23,6 +23,8 @@ from guerdon.cli.output import Output, first_paragraph
 from guerdon.core.errors import UserError, unknown
 
 NARROWEST, WIDEST = 40, 100  # of a summary
+ENDINGS = ("ations", "ation", "ings", "ing", "ies", "ed", "es", "um", "a", "s", "e", "y")  # of words, for a search
+SHORTEST = 4  # letters of a stem
 
 
 @dataclass(frozen=True)
@@ -46,8 +48,13 @@ def list_names(
     ] = None,
     search: Annotated[
         str | None,
-        typer.Option("--search", metavar="WORDS", help="Only entries whose name or description has every word."),
+        typer.Option(
+            "--search", metavar="WORDS", help="Only entries whose name or description has every word, in any form."
+        ),
     ] = None,
+    usable: Annotated[
+        bool, typer.Option("--usable", help="Of recipes: on which data of your own they train, with which model.")
+    ] = False,
     folder: Annotated[str, typer.Option("--dir", metavar="DIR", help="Folder for `list runs`.")] = "runs",
     as_json: Json = False,
 ) -> int:
@@ -55,6 +62,9 @@ def list_names(
     if what is not None and what not in KINDS:
         raise unknown("kind of thing to list", what, KINDS)
     output = Output(as_json)
+    if usable:
+        _list_usable(output, what, family, search)
+        return 0
     if what is None and family is None and search is None and not as_json:
         _summary(output, Path(folder))
         return 0
@@ -81,8 +91,23 @@ def _of_family(kind: str, rows: list[dict[str, Any]], family: str | None, is_ask
 
 
 def _has_words(row: dict[str, Any], search: str | None) -> bool:
-    text = " ".join(map(_cell, row.values())).lower()
-    return all(word in text for word in (search or "").lower().split())
+    there = _words(" ".join(map(_cell, row.values())))
+    return all(any(_is_form(asked, word) for word in there) for asked in _words(search or ""))
+
+
+def _words(text: str) -> set[str]:
+    return set(re.findall(r"[a-z0-9]+", text.lower()))
+
+
+def _is_form(asked: str, word: str) -> bool:
+    """Whether a word is the one that is asked for, in another form or longer: `learn` has *learning*, `curricula` *curriculum*,
+    and `vision` not *revision*."""
+    stem = asked
+    for ending in ENDINGS:
+        if asked.endswith(ending) and len(asked) - len(ending) >= SHORTEST:
+            stem = asked.removesuffix(ending)
+            break
+    return word == asked or (len(stem) >= SHORTEST and word.startswith(stem))
 
 
 def _tell(output: Output, result: dict[str, Any], what: str | None, family: str | None, nothing: str) -> None:
@@ -111,6 +136,7 @@ def _fitted(
         if folder != "." and not more:
             columns = [dataclasses.replace(columns[0], title=f"{folder}/"), *columns[1:]]
             rows = [[Path(row[0]).name, *row[1:]] for row in rows]
+    rows = [[cell.removeprefix("arXiv:") for cell in row] for row in rows]
     kept = [i for i, column in enumerate(columns) if column.title != family]
     return fitted([columns[i] for i in kept], [[row[i] for i in kept] for row in rows], width)
 
@@ -157,9 +183,9 @@ def _tell_group(output: Output, lead: str, names: Sequence[str], width: int, lin
 
 def _names(runs: Path) -> dict[str, dict[str, list[str]]]:
     """Of every kind the names by family. The parts that a single recipe has are one family."""
-    from guerdon.loop.catalog import listings
     from guerdon.models import shipped_models
     from guerdon.tasks import task_loading
+    from guerdon.training.catalog import listings
 
     recipes: dict[str, list[str]] = {}
     for each in sorted(listings().values(), key=lambda r: (r.family != "house", r.family, r.name)):
@@ -179,28 +205,63 @@ def _names(runs: Path) -> dict[str, dict[str, list[str]]]:
     }
 
 
+# --- what is usable ---------------------------------------------------------------------------------------------------
+
+
+def _list_usable(output: Output, what: str | None, family: str | None, search: str | None) -> None:
+    """Recipes by the data of one's own that they train on."""
+    from guerdon.training.catalog import listings
+    from guerdon.training.usable import OWN_DATA, usable
+
+    if what not in (None, "recipes"):
+        raise UserError(f"--usable is for recipes: guerdon list recipes --usable, not {what}")
+    about = {each.name: {"family": each.family, "about": each.about} for each in listings().values()}
+    rows: list[dict[str, Any]] = [{"recipe": name, **cells} for name, cells in usable().items()]
+    rows = [row for row in rows if _has_words({**about[row["recipe"]], **row}, search)]
+    if family is not None and family not in (there := {each["family"] for each in about.values()}):
+        raise unknown("family of recipes", family, there)
+    rows = [row for row in rows if family in (None, about[row["recipe"]]["family"])]
+    if not output.as_json:
+        forms = [TableColumn(each.title, 1, max(5, len(each.title)), "words") for each in OWN_DATA]
+        columns = [TableColumn("recipe", 0, 24, "middle"), *forms, TableColumn("needs", 2, 12)]
+        cells = [[_cell(row[column.title]) for column in columns] for row in rows]
+        if output.console.is_terminal:
+            output.table(*fitted(columns, cells, output.console.width))
+        else:
+            output.table([column.title for column in columns], cells)
+        output.say()
+        for line in (
+            "yes: trains; sprig, chat: with such a model; set KNOB: if you give it; empty: no",
+            *(f"{each.title}: {each.about}" for each in OWN_DATA),
+            "guerdon show NAME says in full what a recipe needs.",
+        ):
+            output.say(line)
+    output.finish({"recipes": rows})
+
+
 # --- the kinds ------------------------------------------------------------------------------------------------------
 
 
 def _recipes(_: Path) -> list[dict[str, Any]]:
-    from guerdon.loop.catalog import listings
-    from guerdon.store import evidence
-    from guerdon.store.evidence_words import badge, others_of
+    from guerdon.evidence import proof_files
+    from guerdon.evidence.words import badge, others_of
+    from guerdon.training.catalog import listings
 
-    every = evidence.verdicts(evidence.SHIPPED)
+    every = proof_files.verdicts(proof_files.SHIPPED)
     words = {
         name: [badge(claim, others_of(proof, every.values())) for claim in proof["claims"]]
         for name, proof in every.items()
     }
-    stale = {name: evidence.stale(proof) for name, proof in every.items()}
+    stale = {name: proof_files.stale(proof) for name, proof in every.items()}
     return [
         {
             "recipe": r.name,
             "family": r.family,
             "paper": r.paper,
             "about": r.about,
+            "needs": str(r.needs),
             "claim": [*r.claims],
-            "evidence": words.get(r.name, []),
+            "result": words.get(r.name, []),
             "stale": stale.get(r.name, ""),
         }
         for r in sorted(listings().values(), key=lambda r: (r.family != "house", r.family, r.name))
@@ -280,7 +341,7 @@ def _has_config(path: Path) -> bool:
 
 
 def _run(path: Path) -> dict[str, Any]:
-    from guerdon.store.run import Run
+    from guerdon.runs.run import Run
 
     try:
         run = Run(path)
@@ -312,7 +373,7 @@ def _result(status: str, headline: str) -> str:
 
 def _settings(_: Path) -> list[dict[str, Any]]:
     """The suite, with the results of its pilots."""
-    from guerdon.loop.proof.setting_suite import SUITE, is_frozen, piloted
+    from guerdon.prove.setting_suite import SUITE, is_frozen, piloted
 
     pilots = piloted()
     return [
@@ -334,13 +395,14 @@ KINDS = {
     "recipes": Kind(
         _recipes,
         (
-            TableColumn("recipe"),
-            TableColumn("family", 2),
-            TableColumn("paper", 3),
-            TableColumn("about", 1, 40),
-            TableColumn("claim", 6, 24),
-            TableColumn("evidence", 4, 16),
-            TableColumn("stale", 5, 16),
+            TableColumn("recipe", 0, 40),
+            TableColumn("needs", 1, 14),
+            TableColumn("result", 2, 10),
+            TableColumn("paper", 3, 10),
+            TableColumn("family", 5),
+            TableColumn("about", 4, 40),
+            TableColumn("claim", 7, 24),
+            TableColumn("stale", 6, 16),
         ),
         "family",
     ),

@@ -1,7 +1,7 @@
 """Progress for who calls Guerdon from Python: one line of plain text that is written over, in a terminal as in a notebook.
 
 The words are the command line's (`progress.py`); the line needs nothing but a carriage return, which every notebook knows.
-`guerdon/loop/onlooker.py` asks for it by name.
+`guerdon/training/onlooker.py` asks for it by name.
 """
 
 from __future__ import annotations
@@ -17,10 +17,11 @@ from rich.progress import Progress
 from guerdon.cli.output import UNBOUNDED
 from guerdon.cli.progress import Watch
 from guerdon.cli.streams import Lasting, shown
-from guerdon.store.event_types import Ended, Event, Started, Stopped
+from guerdon.runs.event_types import Ended, Event, Started, Stopped
 
 PAUSE = 0.25  # seconds between two versions of the line: each is a message to the page of a notebook
 CELLS = 20  # of the bar
+FEWEST = 8  # on a narrow terminal
 
 
 class Line:
@@ -38,12 +39,12 @@ class Line:
     def remove_task(self, _: int) -> None:
         self.close()
 
-    def update(self, _: int, *, completed: float, step: str = "", numbers: str = "") -> None:
+    def update(self, _: int, *, completed: float, step: str = "", numbers: str = "", left: str = "") -> None:
         if step:
-            cells = max(0, min(CELLS, self.width - len(step) - len(numbers) - 6))  # what is left after the text
+            room = self.width - len(f"{step}  {left}  {numbers}") - 4
+            cells = max(FEWEST, min(CELLS, room))  # a narrow terminal cuts the numbers first
             done = round(cells * completed)
-            bar = f"  [{'=' * done}{' ' * (cells - done)}]" * bool(cells)
-            self.say(f"{step}{bar}  {numbers}", completed == 1.0)
+            self.say(f"{step}  [{'=' * done}{' ' * (cells - done)}]  {left}  {numbers}", completed == 1.0)
 
     def say(self, text: str, at_once: bool = False) -> None:
         self.text = text

@@ -51,6 +51,37 @@ KEEPING = {
     "export",
 }  # verbs that do more than print: what they did stays, even if their output is not read
 LOST = 1  # the output of another verb could not be written
+ELSEWHERE = {  # flags of other trainers, and what to type here
+    **dict.fromkeys(("--lr", "--learning-rate"), "the learning rate is --set lr=2e-5"),
+    **dict.fromkeys(
+        ("--epochs", "--num-epochs", "--num-train-epochs"),
+        "a run's length is --steps N; passes over each batch are --set learn.epochs=N",
+    ),
+    **dict.fromkeys(
+        ("--batch-size", "--train-batch-size", "--per-device-train-batch-size"),
+        "a step has --set prompts=N problems and --set tries=N answers to each",
+    ),
+    **dict.fromkeys(
+        ("--gradient-accumulation-steps", "--micro-batch-size"),
+        "passes are cut to fit memory; --set learn.micro=N sets their rows and changes no result",
+    ),
+    **dict.fromkeys(("--group-size", "--num-generations", "--n-samples"), "answers to each problem are --set tries=N"),
+    **dict.fromkeys(("--beta", "--kl", "--kl-coef"), "the weight of the KL penalty is --set kl=0.04"),
+    **dict.fromkeys(
+        ("--max-completion-length", "--max-new-tokens", "--max-tokens"), "answers are limited by --set max_tokens=N"
+    ),
+    "--temperature": "the sampling temperature is --set temperature=1.0",
+    "--max-steps": "a run's length is --steps N",
+    **dict.fromkeys(("--dataset", "--dataset-name", "--train-file"), "problems of your own are --data FILE"),
+    **dict.fromkeys(("--model-name", "--model-name-or-path"), "the model is --model NAME|DIR"),
+    **dict.fromkeys(("--reward-func", "--reward-funcs", "--reward-fn"), "the reward is --reward FILE.py:NAME"),
+    **dict.fromkeys(("--output", "--output-dir"), "the run's folder is --out DIR"),
+    "--report-to": "a logger is --log NAME",
+    "--resume-from-checkpoint": "a run is resumed by --resume DIR",
+    "--eval-steps": "evaluations are set by --eval-every N",
+    "--save-steps": "checkpoints are set by --save-every N",
+    **dict.fromkeys(("--lora", "--lora-r", "--use-peft"), "an adapter is --set lm.lora=RANK"),
+}
 LONGEST = 4000  # characters of a line that refuses something
 
 # typer carries its own copy of click in newer versions: this is whichever class it raises when a command line is wrong
@@ -317,6 +348,9 @@ def _usage(error: Any) -> str:
     wrong = getattr(error, "option_name", None)
     if wrong is not None and "No such option" in error.message:
         allowed = [o for p in context.command.get_params(context) for o in p.opts if o.startswith("--")]
+        elsewhere = ELSEWHERE.get(wrong.casefold().replace("_", "-"))
+        if elsewhere and "--set" in allowed:
+            return f"unknown option {wrong!r}: {elsewhere}"
         return str(unknown("option", wrong, allowed))
     message = str(error.format_message()).rstrip(".")
     help_line = f" (see {context.command_path} --help)" if context is not None else ""

@@ -1,4 +1,4 @@
-"""Options that several verbs share, and how what was typed becomes what `guerdon.loop.api` takes."""
+"""Options that several verbs share, and how what was typed becomes what `guerdon.training.api` takes."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ Trust = Annotated[
     bool, typer.Option("--trust", help="Run the Python files that a run names, although it was not made here.")
 ]
 
-# how a run is kept: `guerdon.loop.record.Options`, whose defaults these name
+# how a run is kept: `guerdon.training.record.Options`, whose defaults these name
 SaveEvery = Annotated[
     int | None, typer.Option("--save-every", metavar="N", min=1, help="Steps between checkpoints.  [default: 10]")
 ]
@@ -117,7 +117,7 @@ StopOnAlarm = Annotated[
 ]
 Log = Annotated[
     list[str] | None,
-    typer.Option("--log", metavar="NAME", help="Also log to tensorboard or wandb; repeatable."),
+    typer.Option("--log", metavar="NAME", help="Also log to tensorboard, trackio or wandb; repeatable."),
 ]
 
 

@@ -16,9 +16,9 @@ from rich.table import Table
 from rich.text import Text
 
 from guerdon.cli.streams import Escaped, shown
-from guerdon.store.event_types import Alarmed
-from guerdon.store.headline import percent as percent
-from guerdon.store.headline import plain
+from guerdon.runs.event_types import Alarmed
+from guerdon.runs.headline import percent as percent
+from guerdon.runs.headline import plain
 
 UNBOUNDED = 4096  # columns of a file or pipe: the reader wraps it
 

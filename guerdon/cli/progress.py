@@ -13,10 +13,11 @@ from types import TracebackType
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn
+from rich.table import Column
 
 from guerdon.cli.output import exam_lines, percent
 from guerdon.cli.streams import live
-from guerdon.store.event_types import (
+from guerdon.runs.event_types import (
     Alarmed,
     Ended,
     Evaluated,
@@ -27,7 +28,7 @@ from guerdon.store.event_types import (
     TimeoutFired,
     Warned,
 )
-from guerdon.store.headline import exam_headline, headline_key, now_metric, plain
+from guerdon.runs.headline import exam_headline, headline_key, now_metric, plain
 
 LINES = 20  # at most so many lines of progress a run where there is no terminal
 PAUSE = 2.0  # and so many seconds between lines
@@ -79,11 +80,14 @@ class Watch:
 
     def __enter__(self) -> Watch:
         if self.console.is_terminal:
+            first = Column(no_wrap=True)  # step, bar and time left are whole on a narrow terminal; the numbers are cut
             self.bar = Progress(
-                TextColumn("{task.fields[step]}"),
-                BarColumn(bar_width=24),
-                TextColumn("{task.fields[numbers]}"),
+                TextColumn("{task.fields[step]}", table_column=first),
+                BarColumn(bar_width=None, table_column=Column(min_width=8, max_width=24, ratio=1)),
+                TextColumn("{task.fields[left]}", table_column=first),
+                TextColumn("{task.fields[numbers]}", table_column=Column(no_wrap=True, overflow="ellipsis", ratio=3)),
                 console=self.console,
+                expand=True,
             )
             self.live.enter_context(live(self.bar))
         return self
@@ -128,20 +132,20 @@ class Watch:
         if self.bar is not None:
             if self.row is not None:  # a study's next run
                 self.bar.remove_task(self.row)
-            self.row = self.bar.add_task("", total=1.0, numbers="", step=self.goal.place(event.step))
+            self.row = self.bar.add_task("", total=1.0, numbers="", left="", step=self.goal.place(event.step))
             self.bar.update(self.row, completed=self.shown)
 
     def _step(self, event: StepDone) -> None:
         done, now = event.step + 1, time.monotonic()
         share = self.goal.spend(event)
-        left = (now - self.began) * (1 - share) / max(share - self.goal.share_before, 1e-9)
-        words = numbers(event, left, self.key)
+        seconds = (now - self.began) * (1 - share) / max(share - self.goal.share_before, 1e-9)
+        left, words = f"{clock(seconds)} left", numbers(event, self.key)
         if self.bar is not None:
             assert self.row is not None, "a step before its run was started"
-            self.bar.update(self.row, completed=share, numbers=words, step=self.goal.place(done))
+            self.bar.update(self.row, completed=share, numbers=words, left=left, step=self.goal.place(done))
         elif share == 1.0 or (share - self.shown >= 1 / LINES and now - self.last_line >= PAUSE):
             self.shown, self.last_line = share, now
-            self._say(f"{self.goal.place(done)}  {words}")
+            self._say(f"{self.goal.place(done)}  {words}  {left}")
 
     def _missing(self, event: ScoresMissing) -> None:
         """The first of a column is shown in full; after it a count at the end is enough."""
@@ -159,9 +163,9 @@ def alarm_line(event: Alarmed) -> str:
     return f"{word}: step {event.step}: {event.rule}: {' '.join(event.message.split())}; {' '.join(event.mend.split())}"
 
 
-def numbers(event: StepDone, seconds_left: float, key: str = "") -> str:
+def numbers(event: StepDone, key: str = "") -> str:
     """A step in one line: the run's main number, an exam's `key`, of the problems it trained on; reward, speed (tokens
-    generated and processed), updates, time left. What the step does not have is left out."""
+    generated and processed), updates. What the step does not have is left out."""
     words = []
     about = now_metric(key or "pass@1")
     if about is not None and about[0] in event.metrics:
@@ -176,7 +180,7 @@ def numbers(event: StepDone, seconds_left: float, key: str = "") -> str:
         words.append(f"{short(event.tokens / event.seconds)} tokens/s{read}")
     if event.updates > 1:
         words.append(f"{event.updates} updates")
-    return "  ".join([*words, f"{clock(seconds_left)} left"])
+    return "  ".join(words)
 
 
 def evaluation(event: Evaluated) -> list[str]:

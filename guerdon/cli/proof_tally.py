@@ -14,14 +14,14 @@ from guerdon.cli.progress import clock
 from guerdon.cli.streams import live
 
 if TYPE_CHECKING:
-    from guerdon.loop.proof.jobs import RunJob
+    from guerdon.prove.jobs import RunJob
 
 
 class Tally:
     """Shows how many runs are done: a bar on a terminal, a line for each run elsewhere, and a file that --status reads."""
 
     def __init__(self, console: Console, runs: Path, words: list[str]) -> None:
-        from guerdon.loop.proof.detached import ProofProgress
+        from guerdon.prove.detached import ProofProgress
 
         self.console, self.progress = console, ProofProgress(runs, words)
         self.bar = Progress(

@@ -13,8 +13,8 @@ from guerdon.cli.options import Json, Model, Task, takes_data
 from guerdon.cli.output import Output
 from guerdon.cli.proof_tally import Tally
 from guerdon.core.errors import CtrlC, RunStopped, UserError, unknown
-from guerdon.store.evidence_brief import brief
-from guerdon.store.evidence_words import (
+from guerdon.evidence.brief import brief
+from guerdon.evidence.words import (
     badge,
     difference,
     gates_in_words,
@@ -28,7 +28,7 @@ from guerdon.store.evidence_words import (
 )  # fmt: skip
 
 if TYPE_CHECKING:
-    from guerdon.loop.proof.proving import How
+    from guerdon.prove.proving import How
 
 
 Student = Annotated[
@@ -146,7 +146,7 @@ def prove(
 
 
 def _prove(output: Output, chosen: list[str], how: How, words: list[str]) -> int:
-    from guerdon.loop.proof.proving import prove as run
+    from guerdon.prove.proving import prove as run
 
     _tell_missing(output, chosen)
     with Tally(output.console, how.runs, words) as tally:
@@ -159,15 +159,15 @@ def _prove(output: Output, chosen: list[str], how: How, words: list[str]) -> int
 
 def _tell_missing(output: Output, names: list[str]) -> None:
     """A note where the package was installed without the runs of its evidence: the runs of these recipes are made here."""
-    from guerdon.store import evidence
-    from guerdon.store.packed_evidence import missing_records
+    from guerdon.evidence import proof_files
+    from guerdon.evidence.packed import missing_records
 
-    if missing := missing_records(evidence.SHIPPED, *names):
+    if missing := missing_records(proof_files.SHIPPED, *names):
         output.say(f"note: {missing}")
 
 
 def _choose(names: list[str], family: str | None, every: bool) -> list[str]:
-    from guerdon.loop.catalog import listings
+    from guerdon.training.catalog import listings
 
     if sum((bool(names), family is not None, every)) > 1:
         raise UserError("choose one of: recipes by name, --family F, --all")
@@ -194,8 +194,8 @@ def _how(
     tells: bool,
 ) -> How:
     from guerdon.core.budget import read_budget
-    from guerdon.loop.proof.proving import How
-    from guerdon.loop.rows_in_words import in_words
+    from guerdon.prove.proving import How
+    from guerdon.training.rows_in_words import in_words
 
     changes: dict[str, Any] = {k: v for k, v in claims.items() if v is not None and k in ("task", "model")}
     if rows is not None:
@@ -225,7 +225,7 @@ def _how(
 
 
 def _register(output: Output, names: list[str], how: How) -> int:
-    from guerdon.loop.proof.proving import register_claims
+    from guerdon.prove.proving import register_claims
 
     batch = register_claims(names, how)
     if batch is None:
@@ -248,7 +248,7 @@ def _one_of(**asked: bool) -> None:
 def _sample(output: Output, names: list[str], how: How) -> int:
     if how.quick:
         raise UserError("--sample needs evidence, and a --quick run is not evidence: leave --quick out")
-    from guerdon.loop.proof.remaking import remake
+    from guerdon.prove.remaking import remake
 
     with Tally(output.console, how.runs, ["prove", *names, "--sample"]) as tally:
         remade = _until_interrupted(lambda: remake(names, how, tally))
@@ -265,7 +265,7 @@ def _sample(output: Output, names: list[str], how: How) -> int:
 def _rehearse(output: Output, names: list[str], before: str, how: How) -> int:
     if how.quick:
         raise UserError("--rehearse needs evidence, and a --quick run is not evidence: leave --quick out")
-    from guerdon.loop.proof.rehearsing import refactored
+    from guerdon.prove.rehearsing import refactored
 
     told = lambda place: output.console.print(f"rehearsed: {place}", soft_wrap=True)  # noqa: E731
     outcomes = _until_interrupted(lambda: refactored(names, Path(before), how, told))
@@ -279,11 +279,11 @@ def _rehearse(output: Output, names: list[str], before: str, how: How) -> int:
 
 
 def _calibrate(output: Output, quick: bool) -> int:
-    from guerdon.loop.proof.simulation import PROOFS, recorded, simulate, table, unmet
-    from guerdon.store import evidence
+    from guerdon.evidence import proof_files
+    from guerdon.prove.simulation import PROOFS, recorded, simulate, table, unmet
 
     proofs = PROOFS // 20 if quick else PROOFS
-    rows = [*simulate(proofs), *recorded(evidence.recorded_pairs(evidence.SHIPPED), proofs)]
+    rows = [*simulate(proofs), *recorded(proof_files.recorded_pairs(proof_files.SHIPPED), proofs)]
     output.say(table(rows))
     output.finish({"worlds": rows})
     if (why := unmet(rows)) and not quick:
@@ -299,8 +299,8 @@ def _words(names: list[str], how: How, chosen: Mapping[str, str | bool | None], 
 
 
 def _pilot(output: Output, names: list[str], how: How, words: list[str]) -> int:
-    from guerdon.loop.proof.pilots import pilot
-    from guerdon.loop.proof.setting_suite import SUITE
+    from guerdon.prove.pilots import pilot
+    from guerdon.prove.setting_suite import SUITE
 
     with Tally(output.console, how.runs, words) as tally:
         piloted = _until_interrupted(lambda: pilot(names or [setting.name for setting in SUITE], how, tally))
@@ -314,13 +314,13 @@ def _pilot(output: Output, names: list[str], how: How, words: list[str]) -> int:
 
 
 def _check_settings(names: list[str], how: How) -> None:
-    from guerdon.loop.proof.proving import check_settings
+    from guerdon.prove.proving import check_settings
 
     check_settings(names, how)
 
 
 def _detach(output: Output, words: list[str], runs: Path) -> int:
-    from guerdon.loop.proof.detached import detach
+    from guerdon.prove.detached import detach
 
     log = detach(words[1:], runs)
     output.say(f"running in the background; progress: guerdon prove --status --runs {runs}; output: {log}")
@@ -329,7 +329,7 @@ def _detach(output: Output, words: list[str], runs: Path) -> int:
 
 
 def _status(output: Output, runs: Path) -> int:
-    from guerdon.loop.proof.detached import status
+    from guerdon.prove.detached import status
 
     told = status(runs)
     if not told:

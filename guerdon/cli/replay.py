@@ -15,7 +15,7 @@ from guerdon.cli.scored_traces import replay_traces
 from guerdon.cli.streams import live, shown
 
 if TYPE_CHECKING:
-    from guerdon.loop.replaying import Replay
+    from guerdon.training.replaying import Replay
 
 COUNTS = ("samples", "scored", "failed", "timed_out", "not_applicable", "compared", "flips")
 WIDTH = 60  # characters of a completion that are shown
@@ -55,7 +55,7 @@ def replay(
     output = Output(as_json)
     if Path(run).is_file():
         return replay_traces(output, run, reward, top, alone=not (step or column))
-    from guerdon.loop import replaying as loop
+    from guerdon.training import replaying
 
     bar = Progress(
         TextColumn("step"),
@@ -67,7 +67,7 @@ def replay(
     )
     with live(bar):
         row = bar.add_task("", total=None)
-        replayed = loop.replay(
+        replayed = replaying.replay(
             run,
             reward=reward,
             steps=step,

@@ -14,7 +14,7 @@ WIDTH = 60  # characters that are shown of the last text
 def replay_traces(output: Output, path: str, reward: str, top: int, alone: bool = True) -> int:
     """Score the traces of a file and report the results. `alone`: no option is about a run."""
     from guerdon.data.trace_files import read_traces
-    from guerdon.loop.run_traces import score_traces
+    from guerdon.results.run_traces import score_traces
 
     if not alone:
         raise UserError(f"{path} is a file of traces, without steps or columns: remove --step and --column")

@@ -21,7 +21,7 @@ HOME = Path(guerdon.__file__).parent
 # modules that begin with libraries which may be absent
 _SERVERS = ("guerdon.network.client", "guerdon.network.connections", "guerdon.network.request_limits")
 WANT_EXTRAS = ("guerdon.bridges.serve.", "guerdon.studio.", "guerdon.models.kernels.", *_SERVERS)
-NOT_PARTS = ("cli", "loop", "studio")  # packages without parts that a recipe is made of
+NOT_PARTS = ("cli", "prove", "results", "studio", "training")  # packages without parts that a recipe is made of
 ROOMS = ("guerdon.rewards.", "guerdon.judges.")  # of rewards
 ROOT_OF_REWARDS = "Leaf"
 
@@ -49,9 +49,7 @@ def part_names() -> dict[str, list[str]]:
 
 def setting_names() -> list[str]:
     """The settings of the suite, read off its file: importing it takes torch."""
-    calls = [
-        node for node in ast.walk(_tree(HOME / "loop" / "proof" / "setting_suite.py")) if isinstance(node, ast.Call)
-    ]
+    calls = [node for node in ast.walk(_tree(HOME / "prove" / "setting_suite.py")) if isinstance(node, ast.Call)]
     names = [call.args[0] for call in calls if getattr(call.func, "id", "") == "NamedSetting"]
     return [str(name.value) for name in names if isinstance(name, ast.Constant)]
 

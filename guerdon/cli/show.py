@@ -16,13 +16,17 @@ from guerdon.cli import knob_words
 from guerdon.cli.options import Json, Model, Reward, Settings, Task, parse_settings
 from guerdon.cli.output import Output, alarms_in_words, cost
 from guerdon.cli.prove import claim_lines
-from guerdon.cli.show_part import show_part
-from guerdon.cli.show_task import is_task, show_task
 from guerdon.core.errors import UserError
 
 if TYPE_CHECKING:
     from guerdon.core.recipe import Claim, Recipe, RecipeEntry, Study
-    from guerdon.loop.build import RunRequest
+    from guerdon.training.build import RunRequest
+
+
+import re
+
+from guerdon.cli import shelves
+from guerdon.core.errors import unknown
 
 ALONE = ("bound", "slope")  # kinds of claims without a baseline
 STAND_IN = {"task": "successor", "model": "tabular"}  # to show a formula for when none was given
@@ -47,8 +51,8 @@ def show(
 
     A recipe is shown for the task, model and reward you give, else for those of its claim, else for small ones.
     """
-    from guerdon.loop.catalog import in_file, listings
-    from guerdon.store.folder import RunFolder
+    from guerdon.runs.folder import RunFolder
+    from guerdon.training.catalog import in_file, listings
 
     output = Output(as_json)
     if RunFolder(name).exists():
@@ -64,8 +68,8 @@ def show(
 
 def _show_recipe(output: Output, name: str, slots: dict[str, str | None], settings: dict[str, str]) -> None:
     from guerdon.core.part import describe
-    from guerdon.loop.build import RunRequest, build
-    from guerdon.loop.catalog import find_recipe
+    from guerdon.training.build import RunRequest, build
+    from guerdon.training.catalog import find_recipe
 
     entry: RecipeEntry = find_recipe(name)
     parameters = entry.parameters()
@@ -92,7 +96,9 @@ def _show_recipe(output: Output, name: str, slots: dict[str, str | None], settin
             "paper": entry.paper,
             "about": entry.about,
             "claims": [dataclasses.asdict(c) for c in entry.claims],
-            "needs": [s for s in ("task", "model", "reward") if s in parameters and _required(parameters[s])],
+            "needs": list(entry.needs.names),
+            "world": entry.needs.world,
+            "required": [s for s in ("task", "model", "reward") if s in parameters and _required(parameters[s])],
             "knobs": {k: _plain(v) for k, v in entry.knobs().items()},
             "knob_words": knob_words.recipe_knobs(entry.functions, entry.knobs()),
             "shown_for": {**{s: v for s, v in slots.items() if v is not None}, **filled},
@@ -112,27 +118,27 @@ def _usual(entry: RecipeEntry) -> dict[str, str]:
 def evidence_of(name: str, *, with_runs: bool = False) -> dict[str, Any] | None:
     """What came of a recipe's claims: the evidence beside us, or that of the package; `with_runs` if they are there. What is
     of another edition does not count."""
-    from guerdon.store import evidence
-    from guerdon.store.packed_evidence import missing_records
+    from guerdon.evidence import proof_files
+    from guerdon.evidence.packed import missing_records
 
-    for folder in (Path("evidence"), evidence.SHIPPED):
-        if evidence.has(folder, name) and not evidence.is_of_another_edition(folder, name):
+    for folder in (Path("evidence"), proof_files.SHIPPED):
+        if proof_files.has(folder, name) and not proof_files.is_of_another_edition(folder, name):
             missing = missing_records(folder, name)
-            proof = evidence.read(folder, name) if with_runs and not missing else evidence.verdict(folder, name)
-            told = {"stale": evidence.stale(proof), "file": str(evidence.file_of(folder, name))}
+            proof = proof_files.read(folder, name) if with_runs and not missing else proof_files.verdict(folder, name)
+            told = {"stale": proof_files.stale(proof), "file": str(proof_files.file_of(folder, name))}
             return {**proof, **told, **({"without_runs": missing} if missing else {})}
     return None
 
 
 def _tell_evidence(output: Output, name: str) -> None:
     """What came of its claims with the shipped model and with other students, and of its screenings."""
-    from guerdon.store import evidence
+    from guerdon.evidence import proof_files
 
     proof = evidence_of(name)
     output.say()
     if proof is None:
         output.say(f"evidence: none yet (guerdon prove {name})")
-    names = [n for folder in (Path("evidence"), evidence.SHIPPED) for n in evidence.beside(folder, name)]
+    names = [n for folder in (Path("evidence"), proof_files.SHIPPED) for n in proof_files.beside(folder, name)]
     for each in (proof, *map(evidence_of, dict.fromkeys(names))):
         if each is not None:
             _tell_proof(output, name, each)
@@ -156,8 +162,8 @@ def _tell_proof(output: Output, name: str, proof: dict[str, Any]) -> None:
 def _tell_difference(output: Output, recipe: Recipe | Study | None, claim: Claim, request: RunRequest) -> None:
     """What the method has that its baseline has not, and the other way round."""
     from guerdon.core.recipe import Recipe
-    from guerdon.loop.proof.arms import make_arm
-    from guerdon.loop.proof.proving import OPTIONS
+    from guerdon.prove.arms import make_arm
+    from guerdon.prove.proving import OPTIONS
 
     if not isinstance(recipe, Recipe) or claim.kind in ALONE:
         return
@@ -199,7 +205,7 @@ def _plain(value: Any) -> Any:
 
 def _try_build(request: RunRequest, typed: Container[str] = ()) -> tuple[Recipe | Study | None, str]:
     """The recipe with our stand-ins, or why they do not fit it: that is not the user's error."""
-    from guerdon.loop.build import build
+    from guerdon.training.build import build
 
     try:
         return build(request, typed).recipe, ""
@@ -216,6 +222,7 @@ def _tell_recipe(output: Output, entry: RecipeEntry) -> None:
         if text:
             output.say(text)
             output.say()
+    output.say(f"needs: {entry.needs.in_full}")
     for claim in entry.claims:
         output.say(f"claim: {claim.says}" + ("" if claim.kind in ALONE else f" (against {claim.baseline})"))
     output.say("knobs (--set KNOB=VALUE)")
@@ -272,7 +279,7 @@ def _stage(stage: Any) -> str:
 
 def _show_run(output: Output, path: str) -> None:
     from guerdon.cli.train import results, summary
-    from guerdon.store.run import Run
+    from guerdon.runs.run import Run
 
     run = Run(path)
     if not run.folder.events.exists():
@@ -316,3 +323,71 @@ def _show_run(output: Output, path: str) -> None:
         }
         output.pairs({k: v for k, v in shown.items() if v})
     output.finish({**result, "config": config})
+
+
+def show_part(output: Output, name: str, recipes: list[str]) -> None:
+    """Every part of a name, or the one of FOLDER.NAME; refused with what comes near where there is none."""
+    folder, _, last = name.rpartition(".")
+    every = shelves.parts()
+    chosen = [each for each in every if last in _names(each) and folder in ("", each.folder)]
+    if not chosen:
+        raise unknown("recipe, part or reward", name, [*recipes, *(n for each in every for n in _names(each))])
+    if not output.as_json:
+        for i, each in enumerate(chosen):
+            if i:
+                output.say()
+            _tell(output, each)
+    output.finish({"parts": [_as_json(each) for each in chosen]})
+
+
+def _names(each: shelves.Shelved) -> tuple[str, ...]:
+    """The names it goes by."""
+    return tuple(each.cls.__part__)
+
+
+def _tell(output: Output, each: shelves.Shelved) -> None:
+    output.say(f"{each.name}  ({each.folder})  {each.module}")
+    output.say()
+    output.say(knob_words.without_arguments(inspect.getdoc(each.cls) or ""))
+    knobs = shelves.knobs(each.cls)
+    if knobs:
+        output.say()
+        output.say("knobs")
+        for line in knob_words.lines(knobs, knob_words.part_knobs(each.cls, knobs), min(output.console.width, 100)):
+            output.say(line)
+    for name in ("needs", "gives"):
+        columns = getattr(each.cls, name, ())
+        if isinstance(columns, tuple) and columns:
+            output.say(f"{name}: {', '.join(columns)}")
+
+
+def _as_json(each: shelves.Shelved) -> dict[str, Any]:
+    words = knob_words.part_knobs(each.cls, shelves.knobs(each.cls))
+    return {**shelves.row(each), "module": each.module, "doc": inspect.getdoc(each.cls), "knob_words": words}
+
+
+LIKE_A_TASK = re.compile(r"[\w/]+[:/][^.\\]*")  # NAME:LEVEL, ROLE/NAME: a part is named without, a file with a dot
+
+
+def is_task(name: str) -> bool:
+    """Whether a name is a task's, as `--task` takes it."""
+    from guerdon.tasks.task_loading import knows
+
+    return LIKE_A_TASK.fullmatch(name) is not None and knows(name)
+
+
+def show_task(output: Output, name: str) -> None:
+    import guerdon as gd
+
+    source = gd.tasks.load(name)
+    home = gd.envs.default_env(source)
+    episode = gd.demonstration(source)
+    sizes = {split: source.size(split) for split in ("train", "test")}
+    if not output.as_json:
+        told = {split: "unlimited" if size is None else f"{size:,}" for split, size in sizes.items()}
+        output.say(f"{name}: {told['train']} training problems, {told['test']} held out")
+        output.say(f"environment {home!r}" if home is not None else "answered in one turn")
+        output.say()
+        output.say(gd.transcript(episode, min(output.console.width, 100)))
+    turns = [{"role": s.role, "view": s.view, "said": s.text} for s in episode.segments]
+    output.finish({"task": name, "sizes": sizes, "env": None if home is None else repr(home), "turns": turns})

@@ -39,8 +39,8 @@ from guerdon.cli.output import Output, alarm_facts, alarms_in_words, cost, exam_
 from guerdon.core.errors import CtrlC, UserError
 
 if TYPE_CHECKING:
-    from guerdon.loop.record import Options
-    from guerdon.store.run import Run
+    from guerdon.runs.run import Run
+    from guerdon.training.record import Options
 
 INTERRUPTED = 130  # what a shell reports of a program ended by Ctrl-C
 
@@ -112,7 +112,7 @@ def train(
 
 def _train(output: Output, request: dict[str, Any], keeping: dict[str, Any]) -> int:
     from guerdon.cli.progress import Watch as Onlooker
-    from guerdon.loop import api
+    from guerdon.training import api
 
     resume = request["resume"]
     was_complete = resume is not None and _is_complete(resume)
@@ -128,7 +128,7 @@ def _train(output: Output, request: dict[str, Any], keeping: dict[str, Any]) -> 
 
 
 def _what_is_left(path: str | None) -> str:
-    from guerdon.store.folder import RunFolder, resume_command
+    from guerdon.runs.folder import RunFolder, resume_command
 
     if path is None or not RunFolder(path).exists():
         return "interrupted at once"
@@ -136,7 +136,7 @@ def _what_is_left(path: str | None) -> str:
 
 
 def _is_complete(path: str) -> bool:
-    from guerdon.store.run import Run
+    from guerdon.runs.run import Run
 
     return Run(path).status == "complete"
 
@@ -144,8 +144,8 @@ def _is_complete(path: str) -> bool:
 def _options(keeping: dict[str, Any], earlier: str | None) -> Options | None:
     """Options about keeping the run, over those of an earlier one. None: no option was given."""
     from guerdon.core.part import knobs
-    from guerdon.loop.record import Options
-    from guerdon.store.folder import RunFolder
+    from guerdon.runs.folder import RunFolder
+    from guerdon.training.record import Options
 
     if not keeping:
         return None
@@ -155,7 +155,7 @@ def _options(keeping: dict[str, Any], earlier: str | None) -> Options | None:
 
 def summary(run: Run) -> dict[str, Any]:
     """A run in one object: what `train --json` and `show RUN --json` print."""
-    from guerdon.store.folder import resume_command
+    from guerdon.runs.folder import resume_command
 
     headline = run.headline
     return {

@@ -94,8 +94,15 @@ class InputNote(Notice):
 
 def nearest(name: str, allowed: Iterable[str]) -> str | None:
     """The allowed name closest to `name`, if one is close enough to be what was meant."""
-    matches = difflib.get_close_matches(name, list(allowed), n=1, cutoff=0.5)
-    return matches[0] if matches else None
+    there = {each.casefold(): each for each in allowed}
+    matches = difflib.get_close_matches(name.casefold(), list(there), n=1, cutoff=0.5)
+    return there[matches[0]] if matches else None
+
+
+def spelled(name: str, allowed: Iterable[str]) -> str:
+    """The allowed name that differs from `name` in its case alone; `name` itself where there is none, or there are several."""
+    names = [each for each in allowed if each.casefold() == name.casefold()]
+    return names[0] if len(names) == 1 else name
 
 
 def unknown(kind: str, name: str, allowed: Iterable[str]) -> UserError:

@@ -19,11 +19,10 @@ from torch import Tensor
 
 from guerdon.core.batch import COARSE, Batch, Group
 from guerdon.core.errors import GpuFull, RunStopped, UserError, unknown
-from guerdon.core.exact import UNORDERED, exact
 from guerdon.core.field_columns import FieldColumns
+from guerdon.core.gradient_passes import UNORDERED, exact, held_by_others
 from guerdon.core.optim import adam
 from guerdon.core.part import knob, label, live, part, state
-from guerdon.core.pass_sizes import held_by_others
 from guerdon.core.play import Play, played_by
 from guerdon.core.schedule import settled
 

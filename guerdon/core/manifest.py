@@ -1,7 +1,7 @@
 """A folder's manifest: the hashes of its files, written beside them, and what is wrong with a folder by its manifest.
 
 For accidents (a flipped bit, a lost block, an editor), not against forgers.
-Leaves out: checksums inside of files (`store/checksums.py`).
+Leaves out: checksums inside of files (`runs/checksums.py`).
 """
 
 from __future__ import annotations

@@ -21,7 +21,7 @@ from torch import Tensor, nn
 from guerdon.core.batch import Batch
 from guerdon.core.column import Per
 from guerdon.core.episode import End, Segment
-from guerdon.core.pass_sizes import steps_held
+from guerdon.core.gradient_passes import steps_held
 from guerdon.core.renamed import OldName, say_renamed
 from guerdon.core.task import Sampling
 from guerdon.core.tensor_hashes import frozen_hash, known_chain_hash

@@ -60,7 +60,7 @@ class Seat(Protocol):
 
     @property
     def calls(self) -> str:
-        """How the model in this seat was trained to call tools (`core/call_formats.py`)."""
+        """How the model in this seat was trained to call tools (`data/call_formats.py`)."""
 
     async def act(
         self,

@@ -21,6 +21,7 @@ from guerdon.core.knob_values import check_value, parse, type_hints
 from guerdon.core.lazy import in_notebook
 from guerdon.core.learn import Learn
 from guerdon.core.model import Model
+from guerdon.core.needs import ROWS, Needs, Rows
 from guerdon.core.part import (
     check_knobs,
     describe,
@@ -40,7 +41,6 @@ from guerdon.core.task import Sampling
 
 SLOTS = ("task", "model", "reward")
 BASE = "base"  # the parameter by which a recipe made on another is handed what that one made
-Rows = Literal["problems", "pairs", "labels", "steps"]  # what rows of a file are to a recipe
 ClaimKind = Literal["better", "at least as good", "equal", "cheaper", "bound", "slope"]
 EXAM = 2000  # problems of a whole exam of a claim
 RUN = ("ahead",)  # knobs of every recipe, whichever function builds it
@@ -208,7 +208,7 @@ def _replace(root: Any, old: Any, new: Any) -> None:
 @part
 class Study:
     """`body(run, seed)` is plain Python over `run.train(recipe)`, `run.eval(...)`, `run.play(...)` and, for what another
-    library trains, `run.remember(key, make)` (`loop/study.py`).
+    library trains, `run.remember(key, make)` (`training/study.py`).
 
     Inner runs are memoised by their hash, so a killed study resumes by running again: what is done is read, not redone. The
     body finds its `budget` in `run.budget`; runs that it gives none share what is left of it.
@@ -356,7 +356,7 @@ class RecipeEntry:
     function: Callable[..., Recipe | Study]
     on: RecipeEntry | None = None
     absent: Mapping[str, Any] = field(default_factory=dict, hash=False)
-    data: Rows = "problems"
+    needs: Needs = field(default_factory=Needs)
     screening: Screening | None = None
 
     def __call__(self, *args: Any, **given: Any) -> Recipe | Study:
@@ -461,13 +461,14 @@ def recipe(
     screening: Screening | None = None,
     on: RecipeEntry | None = None,
     absent: Mapping[str, Any] | None = None,
+    needs: Needs | None = None,
     data: Rows | None = None,
 ) -> Callable[[Callable[..., Recipe | Study]], RecipeEntry]:
     """Name a function that builds a Recipe or a Study; `on` another recipe, one that changes what that one made. `claim`
     is its paper's claim, to be registered and run; `screening` the settings that it is screened in. `absent` is
-    for knobs that joined a Study later: the values that mean what it did without them, which are not in its hash. `data`
-    is what the rows of a file are for it: by default those of the recipe it is based on, or problems with answers to find;
-    "pairs" of answers, answers with "labels", solutions in labelled "steps".
+    for knobs that joined a Study later: the values that mean what it did without them, which are not in its hash. `needs` is
+    what it needs of data, model and machine, beside what the recipe that it is made on needs. `data="pairs"`, "labels" or
+    "steps" is an older form of `needs=Needs(preferences=True)`, `labels` or `step_labels`.
 
     Args:
         name: name on the command line.
@@ -477,7 +478,8 @@ def recipe(
         screening: settings it is screened in.
         on: recipe that it changes.
         absent: values of later knobs that are not hashed.
-        data: what rows of a user's file are.
+        needs: what it needs of data, model and machine.
+        data: what rows of a user's file are; `needs` says it too.
 
     >>> import guerdon as gd
     >>> @gd.recipe("mine", family="mine")
@@ -498,8 +500,9 @@ def recipe(
                 f"recipe {name!r} is made on {on.name!r}, so its first parameter must be called {BASE} (what that one made)"
                 + (f", not {first}" if first else "")
             )
-        rows = data or (on.data if on is not None else "problems")
-        return RecipeEntry(name, family, paper, claims, function, on, absent or {}, rows, screening)
+        rows = next((Needs(**{field: True}) for field, rows in ROWS.items() if rows == data), Needs())
+        all_needs = (needs or Needs()).over(rows).over(on.needs if on is not None else Needs())
+        return RecipeEntry(name, family, paper, claims, function, on, absent or {}, all_needs, screening)
 
     return enter
 

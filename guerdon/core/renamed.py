@@ -35,10 +35,13 @@ NAMES = {
     "guerdon.search.played_out": "monte_carlo_scorer",
     "guerdon.select.heard": "aggregate_followups",
     "guerdon.step_standing": "step_zscores",
-    "guerdon.tasks.judging.closer_roles.CLOSER_ROLES": "JUDGE_ROLES",
     "guerdon.watch.sightings.Sighting": "RuleAlarm",
 }
 MOVED = {  # a module: those that it was before, or that went into it
+    "cli.show": "cli.show_task cli.show_part",
+    "core.gradient_passes": "core.exact core.pass_sizes",
+    "core.task": "core.silent_tracks",
+    "engine.batching": "engine.sampler",
     "audits.adversary.attack": "audits.adversary.attacking",
     "audits.auditing": "audits.reward.auditing loop.checking",
     "audits.contamination.probe": "audits.contamination.contamination_probe audits.contamination.separation",
@@ -78,17 +81,26 @@ MOVED = {  # a module: those that it was before, or that went into it
     "display.run.metric_curves": "store.report.metric_curves",
     "display.text": "store.report.rollout_view store.report.shown_numbers store.report.troubles store.report.views",
     "envs.default_envs": "envs.at_home",
+    "envs.pages.page_site": "envs.pages.page_forms",
+    "evidence.brief": "store.evidence_brief",
+    "evidence.figure": "store.evidence_figure",
+    "evidence.index": "store.evidence_index",
+    "evidence.packed": "store.packed_evidence",
+    "evidence.page": "store.evidence_page",
+    "evidence.proof_files": "store.evidence",
+    "evidence.words": "store.evidence_words",
     "exams.rates": "exams.answer_costs",
     "exams.rewards_given": "exams.games",
     "exams.scorers": "exams.measures exams.recited_answers",
     "exams.tries": "exams.tried_problems",
     "judges.answerer": "judges.spending",
     "judges.judging": "judges.wording",
-    "loop.reruns": "loop.once_more",
     "losses.imitation": "losses.degrees losses.row_weights",
     "losses.pair": "losses.ranking",
     "losses.penalties": "losses.kl_in_reward",
     "losses.policy": "losses.old_policy losses.spread",
+    "models.chat": "models.encoded_turn",
+    "models.logit_head": "models.top models.certainty",
     "recipes.audit.master_rm": "recipes.audit.master_rm.parts recipes.audit.master_rm.recipe",
     "recipes.audit.plan_rewardbench": "recipes.audit.plan_rewardbench.parts recipes.audit.plan_rewardbench.recipe",
     "recipes.audit.starc": "recipes.audit.starc.parts recipes.audit.starc.recipe",
@@ -112,7 +124,7 @@ MOVED = {  # a module: those that it was before, or that went into it
     "recipes.process.t_reg": "recipes.process.t_reg.parts recipes.process.t_reg.recipe",
     "rewards.asking.calls": "rewards.asking.boxed_calls rewards.asking.own_loop",
     "rewards.formula.algebra": "rewards.formula.gates rewards.formula.metric_weight rewards.formula.rarity",
-    "rewards.formula.scores": "rewards.formula.where",
+    "rewards.formula.scores": "rewards.asking.outcomes rewards.formula.where",
     "rewards.model.confidence": "rewards.model.perplexity",
     "rewards.model.reward_models": "rewards.model.both_directions rewards.model.implicit_reward",
     "rewards.stage.placing": "rewards.stage.environment_pay",
@@ -128,9 +140,30 @@ MOVED = {  # a module: those that it was before, or that went into it
     "select.filters": "select.again select.shares select.step_filters",
     "select.pairs": "select.sibling_pairs",
     "tasks.judging.judge_roles": "tasks.judging.closer_roles",
+    "text.answers": "core.answer_text core.answer_votes",
+    "training.loop": "loop.training",
+    "training.reruns": "loop.once_more",
     "watch.rule_alarms": "watch.sightings",
 }
+ROOMS = {  # modules that went from a room to another under their own names
+    "core data": "call_formats",
+    "loop envs": "gold_turns",
+    "loop results": "exporting model_card run_traces",
+    "loop runs": "early_rollouts",
+    "loop training": "api build catalog default_model env_contract evaluate going_on homes host memory_needs onlooker readings"
+    " record rehearsal remembering replay_credit replay_page replaying reruns resume rollouts rows_in_words"
+    " save_beside search_compared study text_rewards train_request trained trust truth_column what_ran",
+    "loop.compare results.compare": "as_page as_text comparison differences prompts run_arms settings words",
+    "loop.proof prove": "arms claim_gates claim_results detached estimate failure_modes jobs judges known pilots proving"
+    " records register rehearsing remaking setting_suite simulation student trial tuning verdict",
+    "store evidence": "code_units identity record_files verdict_file",
+    "store runs": "belonging checkpoint checksums end_notes event_types events folder headline label_files labels listeners"
+    " loggers never_applied rollout_columns rollout_files rollout_table run run_config run_page summary whole_files",
+}
 MODULES = {f"guerdon.{old}": f"guerdon.{new}" for new, many in MOVED.items() for old in many.split()}
+for way, many in ROOMS.items():
+    before, now = (f"guerdon.{room}" for room in way.split())
+    MODULES.update({f"{before}.{name}": f"{now}.{name}" for name in many.split()})
 PACKAGES = {name.rpartition(".")[0] for name in MODULES}  # some of which are gone with their modules
 FILES = PACKAGES & set(MODULES.values())  # packages that are one file now
 

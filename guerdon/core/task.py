@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
 
 from guerdon.core.errors import UserError
 from guerdon.core.lazy import in_notebook
 from guerdon.core.part import knob, label, part
 from guerdon.core.shown_text import cut
-from guerdon.core.silent_tracks import makes_no_text
+
+if TYPE_CHECKING:
+    from guerdon.core.episode import Segment
 
 Split = Literal["train", "test"]
 
@@ -128,6 +130,23 @@ def truth_of(source: TaskSource, task: Task, track: Mapping[str, Any]) -> float 
         return None
     verdict: float | None = source.check(task, track["completion"]) if look is None else look(task, track)
     return verdict
+
+
+def makes_no_text(path: Iterable[Segment]) -> bool:
+    """Whether a track has no text and its actions are not tokens: something else was made of them, or they, or what was shown,
+    are not whole numbers. A language model that generates nothing makes an empty text.
+
+    >>> import guerdon as gd
+    >>> makes_no_text([gd.Segment("policy", "go", [5], [1], [0.0], text="")])
+    False
+    >>> makes_no_text([gd.Segment("policy", "go", [5], [0.5], [0.0], text="")])
+    True
+    """
+    done = [segment for segment in path if len(segment.actions) or segment.text]
+    return not any(s.text for s in done) and any(
+        s.made is not None or s.actions.dtype.kind == "f" or s.actions.ndim > 1 or s.context.dtype.kind == "f"
+        for s in done
+    )
 
 
 def checks_later(source: TaskSource) -> bool:

@@ -15,10 +15,10 @@ from typing import Any
 
 import numpy as np
 
-from guerdon.core.call_formats import CallFormat, call_format
 from guerdon.core.episode import End, Episode, Segment
 from guerdon.core.errors import UserError
 from guerdon.core.task import Ask, Conversation, Task
+from guerdon.data.call_formats import CallFormat, call_format
 from guerdon.data.opening import open_records
 from guerdon.data.trace_messages import (
     BadTrace,

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from guerdon.core.call_formats import ToolCall, ToolTurn, read_arguments, written_json
+from guerdon.data.call_formats import ToolCall, ToolTurn, read_arguments, written_json
 
 ROLES = ("system", "developer", "user", "assistant", "tool")
 Message = dict[str, Any]

@@ -21,7 +21,7 @@ from guerdon.core.part import changed, default_of, handles, is_part, knobs, labe
 from guerdon.core.recipe import Recipe
 from guerdon.core.task import Task
 from guerdon.display.html import note, page, pairs, table
-from guerdon.store.run import Run, resume_call
+from guerdon.runs.run import Run, resume_call
 
 TRACKS = 10  # rows of a batch
 SCORES = ("reward", "correct", "advantage")  # columns of a batch that a row shows

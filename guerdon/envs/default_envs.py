@@ -1,6 +1,6 @@
 """The default environment of a source's problems, and demonstrations in it by an oracle policy.
 
-Leaves out: when a default environment replaces a recipe's own (`loop/homes.py`).
+Leaves out: when a default environment replaces a recipe's own (`training/homes.py`).
 """
 
 from __future__ import annotations

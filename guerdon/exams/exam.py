@@ -1,6 +1,6 @@
 """An Exam: what is asked of a run's models on held-out things, and what is measured of their tries.
 
-What it takes to play one is in `loop/evaluate.py`, what can be measured on the shelf `exams/`.
+What it takes to play one is in `training/evaluate.py`, what can be measured on the shelf `exams/`.
 Nothing is learned from an exam, and nothing that it plays is spent.
 """
 

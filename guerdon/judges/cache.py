@@ -24,8 +24,8 @@ from guerdon.core.model import Model
 from guerdon.core.part import describe
 from guerdon.core.task import Sampling
 from guerdon.judges.answerer import Answerer, JudgeAnswer, JudgeQuestion
-from guerdon.store.checksums import is_whole, sealed
-from guerdon.store.whole_files import absolute
+from guerdon.runs.checksums import is_whole, sealed
+from guerdon.runs.whole_files import absolute
 
 FORMAT = 1  # of keys and of what is stored
 PATIENCE = 60.0  # seconds to wait for another process that writes

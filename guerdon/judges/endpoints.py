@@ -16,7 +16,6 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from guerdon.core.answer_text import whole_json
 from guerdon.core.errors import RunStopped, UserError
 from guerdon.core.model import Model
 from guerdon.core.part import knob, live, part, state
@@ -25,6 +24,7 @@ from guerdon.judges.answerer import JudgeAnswer, JudgeQuestion, SpendingReserve,
 from guerdon.judges.cache import CachedAnswerer, Keep
 from guerdon.network.addresses import check_address, in_one_line, key_in, without_key
 from guerdon.network.retrying import FailedTry, patience, retry_after, try_patiently
+from guerdon.text.answers import whole_json
 
 if TYPE_CHECKING:
     from guerdon.network.client import Client

@@ -19,7 +19,7 @@ from guerdon.core.errors import UserError, unknown
 from guerdon.core.model import Meter, Model, Reply, Request
 from guerdon.core.part import knob, label, part
 from guerdon.core.task import Sampling
-from guerdon.engine.sampler import answer
+from guerdon.engine.batching import answer
 from guerdon.judges.answerer import Answerer, JudgeAnswer, JudgeQuestion, log_sum_exp, spellings
 from guerdon.judges.cache import CachedAnswerer, Keep
 from guerdon.models.probing import probe

@@ -19,9 +19,7 @@ from guerdon.core.levels import gather_up
 from guerdon.core.part import knob, part
 from guerdon.core.play import Play
 from guerdon.losses.reduce import Mean, Members, average, own, per_track, reduce
-from guerdon.losses.terms import Term
-
-Estimate = Literal["k1", "k2", "k3"]
+from guerdon.losses.terms import Estimate, Term, estimate, k3
 
 
 @part
@@ -120,16 +118,6 @@ class entropy(Term):
 def nobody(batch: Batch, weight: float) -> Tensor:
     """[K] the silent tracks of a term that speaks about every step: none, or all if it weighs nothing."""
     return torch.full((batch.K,), not weight, dtype=torch.bool, device=batch.seg.device)
-
-
-def estimate(logp: Tensor, other: Tensor, kind: Estimate) -> Tensor:
-    gap = other - logp
-    return {"k1": lambda: -gap, "k2": lambda: gap.square() / 2, "k3": lambda: torch.exp(gap) - 1 - gap}[kind]()
-
-
-def k3(logp: Tensor, other: Tensor) -> Tensor:
-    """The k3 estimate of KL(policy || other) from samples of the policy: never negative, low variance."""
-    return estimate(logp, other, "k3")
 
 
 @part

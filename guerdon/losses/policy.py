@@ -30,9 +30,8 @@ from guerdon.core.errors import UserError
 from guerdon.core.field_columns import FieldColumns, Needs
 from guerdon.core.knob_values import is_schedule
 from guerdon.core.part import knob, part
-from guerdon.losses.penalties import k3
 from guerdon.losses.reduce import Mean, Members, average, has_tracks, means, numbers, per_track, reduce, weights
-from guerdon.losses.terms import Term, effective_samples
+from guerdon.losses.terms import Term, effective_samples, k3
 
 Ratio = Literal["step", "track"]
 Bound = Any  # a number, or one for each row
@@ -85,44 +84,53 @@ class PolicyLoss(Term):
         raise NotImplementedError
 
     def __call__(self, batch: Batch, live: Mapping[str, Tensor]) -> tuple[Tensor, dict[str, Tensor]]:
-        logp = live["logp"]
-        to: Any = self.old if self.old is not None else sampled()
+        logp, to = live["logp"], self.old if self.old is not None else SAMPLED
         apart = "track" in (self.ratio, to.level) or has_tracks(batch, self.advantage, *self._named)
         members = Members.of(batch) if apart else None
-
-        def rows(x: Tensor) -> Tensor:
-            return x if members is None else x[members.step]
-
-        def tracks(x: Tensor) -> Tensor:
-            assert members is not None
-            return x[members.track]
-
-        advantage = numbers(batch, self.advantage, members)
-        low, high = (numbers(batch, x, members) if isinstance(x, str) else x for x in (self.low, self.high))
         drawn = torch.where(batch.weight > 0, batch.logp, logp.detach())  # given steps have none and weigh nothing
         old = torch.where(batch.weight > 0, batch[to.column], logp.detach()) if to.column else drawn
-        gap = logp - old
-        gap = rows(gap) if self.ratio == "step" else tracks(per_track(gap, batch, mean=True))
+        gap = _at_rows(logp - old, self.ratio, batch, members, mean=True)
         gap = gap.clamp(-to.bound, to.bound) if to.bound else gap
         ratio = torch.exp(gap)
-        surrogate, bounded = self.surrogate(ratio, advantage, rows(logp), low, high)
+        advantage = numbers(batch, self.advantage, members)
+        low, high = (numbers(batch, x, members) if isinstance(x, str) else x for x in (self.low, self.high))
+        surrogate, bounded = self.surrogate(ratio, advantage, _at_rows(logp, "step", batch, members), low, high)
         weight = ratio.detach()
         metrics = {
             "clipped": average(bounded.float(), batch, members),
             **means({"entropy": live["entropy"].detach(), "kl_old": k3(logp.detach(), old)}, batch),
         }
         if to.column:
-            gone = old - drawn
-            drift, off = to.weigh(rows(gone) if to.level == "step" else tracks(per_track(gone, batch)))
-            surrogate, weight = surrogate * drift, weight * drift
-            metrics["kl_sampler"] = average(k3(drawn, old), batch)
-            metrics[type(to).__name__] = average(off.float(), batch, members)
-        noted = {"ratio_mean": ratio.detach(), "weight_mean": weight, "weight_square": weight.square()}
-        metrics |= means(noted, batch, members) | counted(gap.detach(), weights(batch, members))
+            drift, noted = _correction(to, old, drawn, batch, members)
+            surrogate, weight, metrics = surrogate * drift, weight * drift, metrics | noted
+        metrics |= _of_ratios(ratio.detach(), gap.detach(), weight, batch, members)
         return reduce(surrogate, batch, self.mean, self.constant, members), metrics
 
     def derive(self, metrics: Mapping[str, float]) -> dict[str, float]:
         return quantiles(effective_samples(metrics))
+
+
+def _at_rows(x: Tensor, level: Ratio, batch: Batch, members: Members | None, mean: bool = False) -> Tensor:
+    """[N] a number of each step where it is read: at the step, or, of a whole track's sum or mean, at every step of it."""
+    if level == "step":
+        return x if members is None else x[members.step]
+    assert members is not None
+    return per_track(x, batch, mean)[members.track]
+
+
+def _correction(
+    to: Any, old: Tensor, drawn: Tensor, batch: Batch, members: Members | None
+) -> tuple[Tensor, dict[str, Tensor]]:
+    """[N] the weight of each row for the gap between the sampler and the learner before its update, and what is noted of it."""
+    drift, off = to.weigh(_at_rows(old - drawn, to.level, batch, members))
+    noted = {"kl_sampler": average(k3(drawn, old), batch), type(to).__name__: average(off.float(), batch, members)}
+    return drift, noted
+
+
+def _of_ratios(ratio: Tensor, gap: Tensor, weight: Tensor, batch: Batch, members: Members | None) -> dict[str, Tensor]:
+    """What is noted of the ratios, for `derive`."""
+    noted = {"ratio_mean": ratio, "weight_mean": weight, "weight_square": weight.square()}
+    return means(noted, batch, members) | counted(gap, weights(batch, members))
 
 
 @part
@@ -279,6 +287,9 @@ class sampled(FieldColumns):
 
     level: ClassVar[Reach] = "step"
     column: ClassVar[str] = ""
+
+
+SAMPLED = sampled()  # the default
 
 
 @part

@@ -8,7 +8,7 @@ Metrics that are not sums (an effective sample size, an explained variance) are 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import torch
 from torch import Tensor
@@ -88,6 +88,20 @@ def effective_samples(metrics: Mapping[str, float]) -> dict[str, float]:
     derived = dict(metrics)
     total, square = derived.pop("weight_mean", 0.0), derived.pop("weight_square", 0.0)
     return {**derived, "effective_samples": total**2 / square} if square else derived
+
+
+Estimate = Literal["k1", "k2", "k3"]
+
+
+def estimate(logp: Tensor, other: Tensor, kind: Estimate) -> Tensor:
+    """The estimate of KL(policy || other) at each step that the policy sampled."""
+    gap = other - logp
+    return {"k1": lambda: -gap, "k2": lambda: gap.square() / 2, "k3": lambda: torch.exp(gap) - 1 - gap}[kind]()
+
+
+def k3(logp: Tensor, other: Tensor) -> Tensor:
+    """The k3 estimate of KL(policy || other) from samples of the policy: never negative, low variance."""
+    return estimate(logp, other, "k3")
 
 
 def _terms(loss: Any) -> list[Any]:

@@ -26,18 +26,30 @@ from tokenizers import Encoding, Tokenizer
 from guerdon.core.episode import Segment
 from guerdon.core.errors import UserError
 from guerdon.models.chat_template import Bounded, TemplateRefused
-from guerdon.models.encoded_turn import Encoded
 from guerdon.models.template_clock import told
 
 MARK = re.compile(r"QxSlot(\d+)xQ")  # a text's placeholder: letters and digits, which no template changes or strips
 PAD = "\n\x1f"  # white space around a mark, to see how much of it a template strips: all, line breaks alone, none
 KEPT = ("role", "type")  # words a template decides by; every other text becomes a mark
-CALLS = {  # what a template has in it, by the format of calls (`core/call_formats.py`)
+CALLS = {  # what a template has in it, by the format of calls (`data/call_formats.py`)
     "hermes": ("<tool_call>",),
     "llama": ("<|python_tag|>", "ipython"),
     "sprig": ("the roles are user and assistant",),  # of models that are trained from nothing here
 }
 SKELETONS, TEXTS = 512, 256  # how many are remembered
+
+
+class Encoded(NamedTuple):
+    """The last turn that was put into tokens, and what it was made of: asked for again, it is not made again."""
+
+    view: str
+    path: tuple[Segment, ...]
+    now: datetime
+    tokens: tuple[int, ...]
+
+    def is_of(self, view: str, path: Sequence[Segment]) -> bool:
+        same = len(path) == len(self.path) and all(mine is other for mine, other in zip(self.path, path, strict=True))
+        return same and self.view == view and self.now == told()
 
 
 @dataclass(frozen=True)
@@ -85,6 +97,11 @@ class Skeleton:
 
 class Refused(UserError):
     """A template that wants another conversation."""
+
+
+def taught_format(template: str) -> str:
+    """The format that a template shows tool calls in; the one that most models were taught, where it shows none."""
+    return next((name for name, signs in CALLS.items() if any(sign in template for sign in signs)), "hermes")
 
 
 class Chat:
@@ -139,8 +156,7 @@ class Chat:
     @property
     def calls(self) -> str:
         """The format that the template shows tool calls in; the one that most models were taught, where it shows none."""
-        template = self.format.template or ""
-        return next((name for name, signs in CALLS.items() if any(sign in template for sign in signs)), "hermes")
+        return taught_format(self.format.template or "")
 
     def _said(self, view: Any) -> list[Any]:
         """The messages of a view. The text of a system message goes before the user's where it has no place of its own."""

@@ -2,7 +2,7 @@
 
 A scorer is what `transformers` calls a sequence classifier: the model without its word head, and a linear `score` on the last
 token's hidden state. Our head's bias has no place there, a hidden layer has none either.
-Leaves out: what a run is (`loop/exporting.py`), the files of a language model (`huggingface.py`, `foreign_files.py`).
+Leaves out: what a run is (`results/exporting.py`), the files of a language model (`huggingface.py`, `foreign_files.py`).
 """
 
 from __future__ import annotations

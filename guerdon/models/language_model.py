@@ -27,16 +27,14 @@ from guerdon.core.part import knob, live, part
 from guerdon.core.seeds import derive
 from guerdon.core.tensor_hashes import frozen_hash, sums
 from guerdon.models import gguf, huggingface, lora, lora_files, value_head
-from guerdon.models.certainty import uniform_kl
 from guerdon.models.chat import Chat
 from guerdon.models.config import DecoderConfig
 from guerdon.models.decoder import Decoder
-from guerdon.models.logit_head import cut_scores, token_scores
+from guerdon.models.logit_head import cut_scores, logp_at, token_scores, top_tokens, uniform_kl
 from guerdon.models.names import from_hub, hub_shapes
 from guerdon.models.plain_files import check_memory
 from guerdon.models.text import TextModel
 from guerdon.models.token_rows import rows
-from guerdon.models.top import logp_at, top_tokens
 from guerdon.models.value_head import head
 
 READ_TOKENS = 16384  # of one forward pass without gradients; a batch of more is read in several

@@ -1,13 +1,18 @@
-"""From hidden states to the log-prob of a token and the entropy, without ever holding the logits of all tokens.
+"""From hidden states to the log-prob of a token and the entropy, the likeliest tokens (what a teacher names) and the distance
+from uniform, without ever holding the logits of all tokens.
 
 The logits of a few thousand tokens at a time are computed, used and freed, and recomputed for the gradient.
 Temperature divides the logits, as it did when the token was sampled.
 
-Axes: N tokens, E width of the residual stream, V vocabulary.
+The last two are of the distribution over the whole vocabulary: choices that were cut from it (top-k and the like) count as they
+were before the cut.
+
+Axes: N tokens, E width of the residual stream, V vocabulary, T tokens named at a place.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -23,6 +28,7 @@ from guerdon.models.sampling import scores
 
 LOGITS = 1 << 24  # the most [N, V] numbers held at a time ...
 ON_GPU = 16  # ... and how many times as many on a GPU, whose products want many rows
+NAMED = 64  # the most tokens that are named at a place
 
 
 def token_scores(hidden: Tensor, head: Tensor, token: Tensor, temperature: Tensor) -> tuple[Tensor, Tensor]:
@@ -146,3 +152,49 @@ def parts(hidden: Tensor, head: Tensor) -> list[slice]:
     """Slices of tokens whose logits are few enough to be held at a time; one of nothing where there are no tokens."""
     count, size = len(hidden), max(1, LOGITS * (ON_GPU if hidden.is_cuda else 1) // len(head))
     return [slice(at, min(at + size, count)) for at in range(0, max(count, 1), size)]
+
+
+@torch.no_grad()
+def uniform_kl(hidden: Tensor, head: Tensor, temperature: Tensor) -> Tensor:
+    """[N] KL(U || p) from [N, E], the head's [V, E] and [N]: 0 where all tokens are equally likely, and no upper bound.
+
+    KL(U || p) = -1/V sum_v log(V p_v) = logsumexp(z) - mean(z) - log V, z being the logits over the temperature. It has no
+    gradient, which nothing that rewards a model by it takes.
+    """
+    wide = torch.promote_types(hidden.dtype, torch.float32)
+    cold = (1.0 / temperature).to(wide)[:, None]
+    total = torch.full((len(hidden),), -math.inf, dtype=wide, device=hidden.device)
+    summed = torch.zeros_like(total, dtype=torch.float64)
+    size = max(1, LOGITS // max(1, len(hidden)))
+    for at in range(0, len(head), size):
+        z = (hidden @ head[at : at + size].t()).to(wide) * cold
+        total = torch.logaddexp(total, torch.logsumexp(z, dim=-1))
+        summed += z.sum(-1, dtype=torch.float64)
+    return (total.double() - summed / len(head) - math.log(len(head))).clamp(min=0.0).to(wide)
+
+
+@torch.no_grad()
+def top_tokens(hidden: Tensor, head: Tensor, temperature: Tensor) -> tuple[Tensor, Tensor]:
+    """[N, T] the likeliest tokens, the likeliest first, and [N, T] their log-probs."""
+    pieces = []
+    for part in parts(hidden, head):
+        z = tempered(hidden[part] @ head.t(), 1.0 / temperature[part])
+        best, token = z.topk(min(NAMED, len(head)), dim=-1)
+        pieces.append((token, best - torch.logsumexp(z, dim=-1, keepdim=True)))
+    token, logp = (torch.cat(column) for column in zip(*pieces, strict=True))
+    return token, logp
+
+
+def logp_at(hidden: Tensor, head: Tensor, token: Tensor, temperature: Tensor) -> Tensor:
+    """[N, T] log-probs of the tokens [N, T], with gradients: the logits are recomputed for them."""
+
+    def some(hidden: Tensor, token: Tensor, cold: Tensor) -> Tensor:
+        z = tempered(hidden @ head.t(), cold)
+        return z.gather(1, token) - torch.logsumexp(z, dim=-1, keepdim=True)
+
+    return torch.cat(
+        [
+            checkpoint(some, hidden[part], token[part], 1.0 / temperature[part], use_reentrant=False)
+            for part in parts(hidden, head)
+        ]
+    )

@@ -14,7 +14,7 @@ from typing import Any
 
 import torch
 
-from guerdon.core.errors import Notice, UserError, nearest, unknown
+from guerdon.core.errors import Notice, UserError, nearest, spelled, unknown
 from guerdon.core.model import Model
 from guerdon.core.part import describe, knobs, label
 from guerdon.models.hub_models import hub_folder, is_hub_id, kept_ids
@@ -46,6 +46,9 @@ def load(name: str, **settings: Any) -> Model:
         return _make("lm", {"source": str(folder), **settings})
     if is_there(folder / "config.json"):
         return _load_hub(folder, settings)
+    alike = spelled(name, [*SHIPPED, *NAMES])
+    if name not in NAMES and alike != name and not folder.exists():
+        return load(alike, **settings)
     if name not in NAMES:
         if folder.exists():
             adapter = ", only an adapter" if is_there(folder / "adapter_config.json") else ""

@@ -3,7 +3,7 @@
 One way for rewards, judges, curricula and environments alike.
 All that is asked is read in one pass, and what several begin with is read once.
 A path in another model's tokens is re-encoded in this one's.
-Leaves out: the columns of a batch that was played (`loop/readings.py`), and what is made of the numbers.
+Leaves out: the columns of a batch that was played (`training/readings.py`), and what is made of the numbers.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Models that runs trained, where they left them: checked by their checksums, found by their use, opened once.
 
 A reward model is named by its run or by its own folder.
-Leaves out: what is in a model's folder (`model_loading.py`), and all else of a run's (`store/folder.py`).
+Leaves out: what is in a model's folder (`model_loading.py`), and all else of a run's (`runs/folder.py`).
 """
 
 from __future__ import annotations

@@ -35,6 +35,7 @@ from guerdon.sandbox.syscall_numbers import CALLS
 MOST_REQUEST = 256 << 20
 MOST_SAID = 1 << 16  # bytes of what a program says of itself
 MOST_REFUSED = 1000  # refused calls that are answered; whoever goes on trying is ended
+_GONE = 1.0  # seconds in which a process that was killed has ended
 _FORKS = {"fork", "vfork", "clone"}
 
 
@@ -117,7 +118,7 @@ class _Box:
         self.full = False
         self.processes = BoxProcesses(self.limits["processes"], config)
         self.memory = BoxMemory(self.limits["memory"], self.processes, config)
-        self.counted = CountedCalls(config, self.memory)
+        self.counted = CountedCalls(config, self.memory, self.processes)
         self.used: list[float] = []  # seconds of processor that its processes were last seen to have taken
         self.used_at = 0.0
 
@@ -126,6 +127,7 @@ class _Box:
         self._watch(self.channel, lambda event: self._leave())
         try:
             self._start()
+            kernel_calls.default_action(signal.SIGINT)  # without a handler no signal from inside reaches this process
             while not self.over and not self._ended():
                 told = self._wait(self._seconds_to_next_look())
                 self._check_memory()  # before all else: it grows while this process is busy
@@ -178,7 +180,7 @@ class _Box:
         tell.close()
         end = hear.detach()
         gone = os.pidfd_open(pid) if self.config.pidfds else -1  # readable once it has ended
-        self._watch(end, lambda event: self._take_listener(end, gone))
+        self._watch(end, lambda event: self._take_listener(end, pid, gone))
         if gone >= 0:
             self._watch(gone, lambda event: self._forget(gone) if event else None)
         return pid
@@ -226,14 +228,20 @@ class _Box:
         elif len(self.out) + len(self.err) > self.limits["output"]:
             self._stop("output", f"printed more than {self.limits['output']:,} bytes")
 
-    def _take_listener(self, end: int, process: int) -> None:
+    def _take_listener(self, end: int, pid: int, process: int) -> None:
         """The program's process says, before it is the program's, that it is boxed, or why it could not be. Then the descriptor
         on which refused calls are told is taken out of it: for descriptors that are sent all boxes share one limit."""
         word = os.read(end, 1000)
         if word.startswith(BOXED):
-            listener = kernel_calls.syscall("pidfd_getfd", process, int(word.removeprefix(BOXED)), 0)
-            self._watch(listener, lambda event: self._refuse(listener, event))
-            os.write(end, BOXED)
+            try:
+                listener = kernel_calls.syscall("pidfd_getfd", process, int(word.removeprefix(BOXED)), 0)
+                self._watch(listener, lambda event: self._refuse(listener, event))
+                if pid == self.program and self.memory.measures and not self.memory.several:
+                    self.processes.see_maps(pid)
+                os.write(end, BOXED)
+            except OSError:
+                if not select.select([process], [], [], _GONE)[0]:  # nobody in the box has ended it
+                    raise
         elif word:
             self._stop("broken", word.decode("utf-8", "replace"))
         self._forget(end)
@@ -263,7 +271,7 @@ class _Box:
         """The error that a call which was told fails with; 0 where it may go on."""
         if name in _FORKS:
             return self.processes.start_error(thread, name, arguments[0])
-        counted = self.counted.error(name, arguments)
+        counted = self.counted.error(thread, name, arguments)
         return errno.EPERM if counted is None else counted
 
     def _seconds_to_next_look(self) -> float:

@@ -51,6 +51,7 @@ class BoxProcesses:
         self.pending: dict[int, float] = {}  # when a thread was let start a process that has not been seen yet
         self.outside: dict[int, str] = {}  # what /proc calls the living
         self.before = 0.0  # seconds of processor before the program began, where they are counted
+        self.maps = -1  # an open file that tells the mappings of the program
         self.clocks: dict[int, float] = {}  # seconds of processor that each was last seen to have taken
 
     def begin(self, program: int, newest: int) -> None:
@@ -123,11 +124,58 @@ class BoxProcesses:
     def told_of(self, pid: int, file: str) -> str:
         """What /proc tells of a process of the box, which it knows by another id; nothing where it has ended."""
         try:
-            if pid not in self.outside:
-                self.outside[pid] = _outside(pid, self.config.proc)
-            return _proc_text(f"{self.outside[pid]}/{file}", self.config.proc)
+            return _proc_text(f"{self._outside(pid)}/{file}", self.config.proc)
         except (OSError, StopIteration):
             return ""
+
+    def see_maps(self, pid: int) -> None:
+        """Keep what tells the mappings of the program, which closes itself to this process before it runs."""
+        with contextlib.suppress(OSError, StopIteration):
+            self.maps = os.open(f"{self._outside(pid)}/maps", os.O_RDONLY, dir_fd=self.config.proc)
+
+    def mappings(self, pid: int) -> int:
+        """How many mappings a process has; 0 where it has ended, or nobody tells."""
+        lines = self.told_of(pid, "maps").count("\n")
+        if lines or self.maps < 0:
+            return lines
+        with contextlib.suppress(OSError):
+            os.lseek(self.maps, 0, os.SEEK_SET)
+            lines = sum(part.count(b"\n") for part in iter(lambda: os.read(self.maps, 1 << 16), b""))
+        return lines
+
+    def open_files(self, pid: int) -> int:
+        """How many files a process has open; 0 where it has ended, and before Linux 6.2."""
+        try:
+            return os.stat(f"{self._outside(pid)}/fd", dir_fd=self.config.proc).st_size
+        except (OSError, StopIteration):
+            return 0
+
+    def files_of(self, pid: int) -> list[str]:
+        """What each descriptor of a process is, of one that lets this be seen."""
+        links = []
+        with contextlib.suppress(OSError, StopIteration):
+            folder = os.open(f"{self._outside(pid)}/fd", os.O_RDONLY | os.O_DIRECTORY, dir_fd=self.config.proc)
+            try:
+                for name in os.listdir(folder):
+                    with contextlib.suppress(OSError):
+                        links.append(os.readlink(name, dir_fd=folder))
+            finally:
+                os.close(folder)
+        return links
+
+    def file_of(self, thread: int, number: int) -> int:
+        """An open file of a process, of which any thread is known, as a descriptor of this one."""
+        self.look()
+        handle = os.pidfd_open(next(pid for pid in (thread, *self.living) if _has_thread(pid, thread)))
+        try:
+            return kernel_calls.syscall("pidfd_getfd", handle, number, 0)
+        finally:
+            os.close(handle)
+
+    def _outside(self, pid: int) -> str:
+        if pid not in self.outside:
+            self.outside[pid] = _outside(pid, self.config.proc)
+        return self.outside[pid]
 
 
 def processor_time(pid: int) -> float:
@@ -169,8 +217,13 @@ def _last_id(proc: int) -> int:
 
 def _is_process(pid: int) -> bool:
     """Whether there is a process, and not a thread, of this id in the box."""
+    return _has_thread(pid, pid)
+
+
+def _has_thread(pid: int, thread: int) -> bool:
+    """Whether there is such a process, with such a thread."""
     try:
-        kernel_calls.syscall("tgkill", pid, pid, 0)
+        kernel_calls.syscall("tgkill", pid, thread, 0)
     except OSError:
         return False
     return True
@@ -185,6 +238,7 @@ def _waited_for(stat: str) -> float:
 def _proc_text(path: str, proc: int) -> str:
     end = os.open(path, os.O_RDONLY, dir_fd=proc)
     try:
-        return os.read(end, 4096).decode("latin-1")  # the name of a process may be no text
+        parts = iter(lambda: os.read(end, 1 << 16), b"")
+        return b"".join(parts).decode("latin-1")  # the name of a process may be no text
     finally:
         os.close(end)

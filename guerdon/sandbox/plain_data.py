@@ -111,7 +111,7 @@ def _value(form: Any, depth: int, left: list[int]) -> Any:
 
 def _refuse_one_hash(keys: list[Any]) -> None:
     """A table of numbers that all have one hash takes hours to make."""
-    if len(keys) > 1000:
+    if len(keys) > MOST_OF_ONE_HASH:
         most = max(collections.Counter(map(hash, keys)).values())
         if most > MOST_OF_ONE_HASH:
             raise NotPlain("keys that all have one hash")

@@ -2,8 +2,8 @@
 
 A call of this list is let through, some only with certain arguments. A call that is known and not in it is refused, and told
 to the process that looks after the box, which knows it by its name. What no rlimit counts (watched files, file locks, pairs of
-sockets) is told to the same process, which counts. A call of another machine's table kills; one that no table knows does not
-exist.
+sockets, pipes) is told to the same process, which counts. A call of another machine's table kills; one that no table knows does
+not exist.
 Leaves out: who answers (`box_init.py`) and counts (`counted_calls.py`).
 """
 
@@ -26,7 +26,7 @@ _SET_MODE_FILTER = 1
 _ALLOWED = """
 read write close lseek munmap mprotect brk futex fstat newfstatat openat rt_sigaction rt_sigprocmask rt_sigreturn
 clock_gettime gettimeofday time getpid gettid exit exit_group open stat lstat statx access faccessat faccessat2 poll
-ppoll select pselect6 pread64 pwrite64 readv writev preadv pwritev preadv2 pwritev2 pipe pipe2 dup dup2 dup3
+ppoll select pselect6 pread64 pwrite64 readv writev preadv pwritev preadv2 pwritev2 dup dup2 dup3
 sched_yield mremap pause nanosleep clock_nanosleep clock_getres getitimer alarm setitimer sendfile copy_file_range
 truncate ftruncate fallocate getdents getdents64 getcwd chdir fchdir rename renameat renameat2 mkdir mkdirat rmdir
 creat link linkat unlink unlinkat symlink symlinkat readlink readlinkat chmod fchmod fchmodat fchmodat2 chown fchown
@@ -60,11 +60,12 @@ _IOCTLS = (
     0x5450,
     0x5451,
 )  # of terminals (asked only), bytes waiting, non-blocking, close on exec
-_PRCTLS = (1, 2, 3, 15, 16, 21, 23, 39, 0x53564D41)  # names, death signals of one's own children, and questions
+_PRCTLS = (1, 2, 3, 15, 16, 21, 23, 39)  # names, death signals of one's own children, and questions
+_NAME_MAPPING = 0x53564D41  # PR_SET_VMA: as on a kernel without it, for each name is the kernel's memory
 _FCNTLS_REFUSED = (8, 10, 15, 1024, 1026, 1031)  # who is signalled, leases, watches, larger pipes
-_FCNTLS_COUNTED = (6, 7, 37, 38)  # locks of a part of a file: nothing limits how many there are
+LOCKS = (6, 7, 37, 38)  # commands of fcntl that lock a part of a file: nothing limits how many there are
 _MADVICE_REFUSED = (12, 21)  # have the kernel merge equal pages of all processes, write pages out to the disk
-_MADVICE_POPULATE = (22, 23)  # fill a mapping in one call
+_MADVICE_POPULATE = (22, 23, 25)  # fill a mapping in one call, or a large page of it
 _SIGNALS = {"kill": 1, "tkill": 1, "tgkill": 2}  # which argument is the signal
 _ADD = 1  # EPOLL_CTL_ADD
 _UNSHARE = 2  # CLOSE_RANGE_UNSHARE: a second table of 128 files
@@ -132,13 +133,20 @@ def filter_for(*, processes: bool, executes: bool, sessions: bool, signals: bool
     free = [name for name in _ALLOWED.split() if name in NUMBERS]
     judged = {
         "ioctl": _one_of(1, _IOCTLS, ERRNO | errno.ENOTTY),
-        "prctl": [*([] if processes else _may_become_closed()), *_one_of(0, _PRCTLS, refused)],
-        "fcntl": _none_of(1, (*_FCNTLS_REFUSED, *_FCNTLS_COUNTED), refused),
+        "prctl": [
+            *_none_of(0, (_NAME_MAPPING,), ERRNO | errno.EINVAL)[:-1],
+            *([] if processes else _may_become_closed()),
+            *_one_of(0, _PRCTLS, refused),
+        ],
+        # For one process a lock does nothing but to keep others out, who are not in its box.
+        "fcntl": _none_of(1, LOCKS, NOTIFY if processes else ERRNO)[:-1] + _none_of(1, _FCNTLS_REFUSED, refused),
         "prlimit64": _one_of(0, (0, _OWN), refused),
         "sched_setaffinity": [_step(_RETURN, refused)] if processes else _one_of(0, (0, _OWN), refused),
         "personality": _one_of(0, (0xFFFFFFFF,), refused),
         "epoll_ctl": _none_of(1, (_ADD,), refused),
         "madvise": _none_of(2, (*_MADVICE_REFUSED, *(_MADVICE_POPULATE if processes else ())), refused),
+        "pipe": [_step(_RETURN, NOTIFY)],
+        "pipe2": [_step(_RETURN, NOTIFY)],
         "close_range": [*_unless(2, _UNSHARE, refused), _step(_RETURN, ALLOW)],
         "mmap": [
             *_unless(3, _HUGE | (_POPULATE if processes else 0), refused),

@@ -8,8 +8,6 @@ from __future__ import annotations
 from collections.abc import Hashable
 from typing import Any, Literal
 
-from guerdon.core.answer_text import MARKS
-from guerdon.core.answer_votes import vote as answer_of
 from guerdon.core.episode import Episode
 from guerdon.core.errors import UserError
 from guerdon.core.part import knob, part
@@ -17,6 +15,8 @@ from guerdon.core.play import Seats, seats_alone
 from guerdon.core.task import Ask
 from guerdon.search.line_tree import Keep, LineTree, OneRole, TreeLine, best, view_of
 from guerdon.search.step_scorers import value_scorer, worth
+from guerdon.text.answers import MARKS
+from guerdon.text.answers import vote as answer_of
 
 
 @part

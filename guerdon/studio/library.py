@@ -16,10 +16,10 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from guerdon.core.errors import UserError
-from guerdon.store.events import Log, LogReader
-from guerdon.store.folder import RunFolder
-from guerdon.store.run import Missing, Run
-from guerdon.store.whole_files import absolute, file_mark
+from guerdon.runs.events import Log, LogReader
+from guerdon.runs.folder import RunFolder
+from guerdon.runs.run import Missing, Run
+from guerdon.runs.whole_files import absolute, file_mark
 
 DEPTH = 4  # folders below one that was given in which runs are looked for
 MOST = 20_000  # runs

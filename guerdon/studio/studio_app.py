@@ -25,7 +25,7 @@ from starlette.types import Scope
 
 import guerdon
 from guerdon.display.report.bundle import PAGE
-from guerdon.store.run import Missing
+from guerdon.runs.run import Missing
 from guerdon.studio.audits.audit_routes import routes as audits
 from guerdon.studio.audits.audit_shelf import AuditShelf
 from guerdon.studio.bench.bench_routes import routes as bench

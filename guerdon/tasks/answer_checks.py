@@ -18,7 +18,6 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from guerdon.core.answer_text import MARKS, NOTHING, final_number, find_json, is_number, marked, normal, whole_json
 from guerdon.core.errors import UserError, require_extra, unknown
 from guerdon.core.task import Task
 from guerdon.core.user_file import find_in_file
@@ -26,6 +25,7 @@ from guerdon.tasks.family import read_solution
 from guerdon.tasks.field.plain_formula import plainly_equal
 from guerdon.tasks.field.program_tests import passes_tests, passes_tests_later
 from guerdon.tasks.slow_comparisons import fits_schema, same_formula
+from guerdon.text.answers import MARKS, NOTHING, final_number, find_json, is_number, marked, normal, whole_json
 
 SECONDS, SECONDS_OWN = 5.0, 30.0  # that a formula or schema may take, and a function of the user's
 ABOUT = ("completion", "answer", "prompt", "task", "meta", "level")  # what a check is given by name, besides columns

@@ -22,6 +22,7 @@ from guerdon.data.lines import shown
 from guerdon.data.opening import open_records
 from guerdon.tasks.answer_checks import AnswerCheck, find_check
 from guerdon.tasks.choosing import chosen
+from guerdon.tasks.field.program_tests import each_passed, each_passed_later
 from guerdon.tasks.row_columns import find_columns, named
 from guerdon.tasks.row_prompts import template_of, text_or_file
 from guerdon.tasks.row_sets import RowSet, look_through
@@ -216,11 +217,14 @@ class rows:
         return await self.open().check.wait(task, completion) if task.answer else None
 
     def __getattr__(self, name: str) -> Any:
-        """`solution(task)`, where the rows have worked solutions."""
+        """`solution(task)`, where the rows have worked solutions; where programs are tested `passed` and
+        `passed_later(task, completion)`, a bool for each of a row's tests."""
         if name == SOLUTION and "path" in self.__dict__:
             columns = self.open().own.reader.columns
             if columns.solution or columns.mark or columns.is_chat:
                 return _solution
+        if name in TESTED and "path" in self.__dict__ and self.open().check.name == PYTHON:
+            return TESTED[name]
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     def facts(self) -> list[str]:
@@ -241,6 +245,10 @@ class rows:
         if self.has_answers:
             lines.append(f"{own.title}: checked by {opened.check.words} (--check {opened.check.name})")
         return lines
+
+
+PYTHON = "python"  # the check by unit tests
+TESTED = {"passed": each_passed, "passed_later": each_passed_later}
 
 
 def _solution(task: Task) -> str:

@@ -6,13 +6,12 @@ import itertools
 from collections.abc import Mapping
 from typing import Any, Literal
 
-from guerdon.core.errors import UserError
 from guerdon.core.part import knob, live, part
 from guerdon.core.task import Task
-from guerdon.data.data_rows import Records
+from guerdon.data.data_rows import DataRow, Records
 from guerdon.tasks.preference_rows import NAMES, Answers, BadRow, labelled_of, pair_of, posed, scored_of
 from guerdon.tasks.recited_rows import SAY, WORTH, OpenedAnswers, RecitedRows, check_columns, guessed
-from guerdon.tasks.row_columns import named
+from guerdon.tasks.row_columns import OtherRows, named
 
 LOOKS_LIKE = {
     "pairs": '{"prompt": ..., "chosen": ..., "rejected": ...}, or "completions" and "scores" in lists',
@@ -62,6 +61,10 @@ class preferences(RecitedRows):
 
     opened: OpenedAnswers | None = live()
 
+    @property
+    def brings(self) -> str:
+        return "preferences" if self.want == "pairs" else "labels"
+
     def __post_init__(self) -> None:
         check_columns(self.columns, NAMES)
 
@@ -70,10 +73,12 @@ class preferences(RecitedRows):
             what: guessed(records, title, what, names, self.columns.get(what, "")) for what, names in NAMES.items()
         }
         forms = (("chosen", "rejected"), ("completions",), ("completion", "label") if self.want == "labels" else ())
+        if there["completions"] and not there["scores"] and not any(_have_scores(row, there) for row in records):
+            forms = tuple(form for form in forms if form != ("completions",))
         form = next((form for form in forms if form and all(there[what] for what in form)), None)
         if form is None:
             columns = named(records.columns) or "none"
-            raise UserError(
+            raise OtherRows(
                 f"{title} holds no preferences (columns: {columns}): a row is {LOOKS_LIKE[self.want]}; name other columns"
                 " with --column chosen=NAME"
             )
@@ -98,3 +103,9 @@ class preferences(RecitedRows):
 
     def _task(self, answers: Answers, name: str) -> Task:
         return posed(name, self.name, answers.view, {SAY: answers.texts, WORTH: answers.worth})
+
+
+def _have_scores(row: DataRow, there: Mapping[str, str]) -> bool:
+    """Whether the answers of a row are objects, which may have a score each."""
+    answers = (row.value or {}).get(there["completions"])
+    return isinstance(answers, list) and any(isinstance(answer, Mapping) for answer in answers)

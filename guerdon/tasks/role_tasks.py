@@ -1,28 +1,86 @@
-"""A role as a task: `verify/chain:3` asks a model to verify attempts at chains of level 3, `critique/chain:3` for their first
-wrong line, and can be trained or evaluated like any other family.
+"""All roles in one table, and a role as a task: `verify/chain:3` asks a model to verify attempts at chains of level 3,
+`critique/chain:3` for their first wrong line, and can be trained or evaluated like any other family.
+
+Leaves out: what each role says (`roles.py`, `judging/judge_roles.py`).
 """
 
 from __future__ import annotations
 
 import random
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 from guerdon.core.knob_values import check_value
 from guerdon.core.part import knob, part
 from guerdon.core.seeds import derive
 from guerdon.core.task import Split, Task
+from guerdon.tasks import roles
 from guerdon.tasks.family import Family
-from guerdon.tasks.judging.judge_roles import JUDGE_ROLES, criteria_in, given_reason, named_line, rubric_answers
+from guerdon.tasks.judging import judge_roles
+from guerdon.tasks.judging.judge_roles import criteria_in, given_reason, named_line, rubric_answers
 from guerdon.tasks.judging.problem_rewrites import is_rewrite
-from guerdon.tasks.roles import ROLES, proposal, said, tool_call
+from guerdon.tasks.roles import Turns, proposal, said, tool_call
 
-EVERY_ROLE = {**ROLES, **JUDGE_ROLES}
-WORDS = {"verify": ("yes", "no"), "score": ("1", "2", "3", "4", "5"), "prefer": ("a", "b")}
-SAYS: dict[str, Callable[[Task, str], Any]] = {  # of a reply that is more than a word, what is to be as in the true one
-    "critique": lambda task, reply: named_line(reply),
-    "reasons": lambda task, reply: given_reason(reply),
-    "rubric": lambda task, reply: rubric_answers(reply, criteria_in(task.prompt)),
+Talk = Callable[[Family, Task, random.Random], Turns]
+
+
+def _solves(family: Family, base: Task, task: Task, reply: str) -> float | None:
+    verdict: float | None = family.check(base, reply)
+    return verdict
+
+
+@dataclass(frozen=True)
+class Role:
+    """A part that a model can play.
+
+    Args:
+        talk: a conversation to learn it from, about a problem.
+        says: what of a reply must be as in the true one, given the question; `right` decides where there is none.
+        words: the verdicts it may end on; another is none.
+        about: the conversation about a given attempt, of judges of single ones.
+        right: whether a reply to a question solves what it asks, given the family and the problem it is about.
+    """
+
+    talk: Talk
+    says: Callable[[Task, str], Any] | None = None
+    words: tuple[str, ...] = ()
+    about: Callable[[Family, Task, str, random.Random], Turns] | None = None
+    right: Callable[[Family, Task, Task, str], float | bool | None] = _solves
+
+
+def judge(talk: Talk, words: str, about: Callable[[Family, Task, str, random.Random], Turns] | None = None) -> Role:
+    """Of a role that ends on one of some words."""
+    allowed = tuple(words.split())
+    return Role(talk, lambda task, reply: said(reply, allowed), allowed, about)
+
+
+def _proposes(family: Family, base: Task, task: Task, reply: str) -> bool:
+    problem = proposal(reply)
+    return problem is not None and family.read_problem(problem) is not None
+
+
+def _rewrites(family: Family, base: Task, task: Task, reply: str) -> bool:
+    level, problem = int(task.prompt.partition("\n")[0].removeprefix("rewrite ")), proposal(reply)
+    return problem is not None and is_rewrite(family, base, level, problem)
+
+
+def _rubric_says(task: Task, reply: str) -> list[bool] | None:
+    return rubric_answers(reply, criteria_in(task.prompt))
+
+
+ROLES = {
+    "solve": Role(roles.solve),
+    "verify": judge(roles.verify, "yes no", roles.verify_of),
+    "score": judge(roles.score, "1 2 3 4 5", roles.score_of),
+    "prefer": judge(roles.prefer, "a b"),
+    "revise": Role(roles.revise),
+    "propose": Role(roles.propose, right=_proposes),
+    "tool": Role(roles.tool, right=lambda family, base, task, reply: tool_call(reply) is not None),
+    "critique": Role(judge_roles.critique, lambda task, reply: named_line(reply), about=judge_roles.critique_of),
+    "reasons": Role(judge_roles.reasons, lambda task, reply: given_reason(reply), about=judge_roles.reasons_of),
+    "rubric": Role(judge_roles.rubric, _rubric_says, about=judge_roles.rubric_of),
+    "rewrite": Role(judge_roles.rewrite, right=_rewrites),
 }
 
 
@@ -52,7 +110,7 @@ class in_role:
     ('= 2', 1.0, 0.0)
     """
 
-    role: str = knob(choices=tuple(EVERY_ROLE))
+    role: str = knob(choices=tuple(ROLES))
     family: Any
 
     @property
@@ -72,26 +130,15 @@ class in_role:
     def get(self, split: Split, index: int) -> Task:
         base = self.family.get(split, index)
         draw = random.Random(derive(self.role, base.prompt))
-        view, reply = EVERY_ROLE[self.role](self.family, base, draw)[0]
+        view, reply = ROLES[self.role].talk(self.family, base, draw)[0]
         return Task(
             base.id, view, reply, self.name, base.level, {**base.meta, "problem": base.prompt, "truth": base.answer}
         )
 
     def check(self, task: Task, completion: str) -> float | None:
         base = Task(task.id, task.meta["problem"], task.meta["truth"], self.family.name, task.level, task.meta)
-        if self.role in WORDS:
-            allowed = WORDS[self.role]
-            return float(said(completion, allowed) == said(task.answer, allowed))
-        if self.role in SAYS:
-            says = SAYS[self.role]
-            return float(says(task, completion) == says(task, task.answer))
-        if self.role == "propose":
-            problem = proposal(completion)
-            return float(problem is not None and self.family.read_problem(problem) is not None)
-        if self.role == "rewrite":
-            level, problem = int(task.prompt.partition("\n")[0].removeprefix("rewrite ")), proposal(completion)
-            return float(problem is not None and is_rewrite(self.family, base, level, problem))
-        if self.role == "tool":
-            return float(tool_call(completion) is not None)
-        verdict: float | None = self.family.check(base, completion)
-        return verdict
+        role = ROLES[self.role]
+        if role.says is not None:
+            return float(role.says(task, completion) == role.says(task, task.answer))
+        right = role.right(self.family, base, task, completion)
+        return None if right is None else float(right)

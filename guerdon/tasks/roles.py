@@ -4,6 +4,7 @@ A judge thinks before it speaks: it goes through a solution line by line, writes
 with `+` (so it is) or `-` (so it is not, and there it stops), then says its verdict.
 One who proposes a problem works it out first.
 Truth comes from the family's step checker, so every reply of every role can be checked.
+Leaves out: roles that say more than a verdict (`judging/judge_roles.py`), and the table of all (`role_tasks.py`).
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from __future__ import annotations
 import itertools
 import random
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from guerdon.core.task import Task
 from guerdon.tasks.family import ANSWER, Family, read_solution, write_solution
@@ -154,14 +155,20 @@ def solve(family: Family, task: Task, draw: random.Random) -> Turns:
     return [(task.prompt, family.solution(task))]
 
 
+def verify_of(family: Family, task: Task, solution: str, draw: random.Random) -> Turns:
+    return [(verify_view(task.prompt, solution), verdict(family, task, solution))]
+
+
+def score_of(family: Family, task: Task, solution: str, draw: random.Random) -> Turns:
+    return [(score_view(task.prompt, solution), graded(family, task, solution))]
+
+
 def verify(family: Family, task: Task, draw: random.Random) -> Turns:
-    tried = attempt(family, task, draw)
-    return [(verify_view(task.prompt, tried), verdict(family, task, tried))]
+    return verify_of(family, task, attempt(family, task, draw), draw)
 
 
 def score(family: Family, task: Task, draw: random.Random) -> Turns:
-    tried = attempt(family, task, draw)
-    return [(score_view(task.prompt, tried), graded(family, task, tried))]
+    return score_of(family, task, attempt(family, task, draw), draw)
 
 
 def prefer(family: Family, task: Task, draw: random.Random) -> Turns:
@@ -192,14 +199,3 @@ def tool(family: Family, task: Task, draw: random.Random) -> Turns:
         turns.append((shown, call))
         shown = tool_result(read)
     return [*turns, (shown, ANSWER + task.answer)]
-
-
-ROLES: dict[str, Callable[[Family, Task, random.Random], Turns]] = {
-    "solve": solve,
-    "verify": verify,
-    "score": score,
-    "prefer": prefer,
-    "revise": revise,
-    "propose": propose,
-    "tool": tool,
-}

@@ -10,10 +10,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from guerdon.core.answer_text import marked
 from guerdon.core.errors import UserError
 from guerdon.data.data_rows import LOOKED_AT, Records
 from guerdon.data.lines import shown
+from guerdon.text.answers import marked
 
 PROMPTS = (
     "prompt",
@@ -42,6 +42,10 @@ ANSWERS = (
 OPTIONS = ("choices", "options")
 MARKS = ("####", r"\boxed")  # what a worked solution has its final answer after
 NONE = "none"  # for --answer: there are no answers, only a reward judges
+
+
+class OtherRows(UserError):
+    """Rows of another kind than what is wanted of them, as far as their columns tell."""
 
 
 @dataclass(frozen=True)
@@ -90,7 +94,7 @@ def _guess(usual: Sequence[str], there: Sequence[str], name: str, what: str, als
     if fitting:
         several = " or ".join(f"`{column}`" for column in fitting[:4])
         raise UserError(f"{name}: the {what} could be {several}: say which, --{what} {fitting[0]} (or {also})")
-    raise UserError(
+    raise OtherRows(
         f"{name}: no column looks like the {what} (columns: {named(there)}): say which, --{what} COL (or {also})"
     )
 

@@ -13,9 +13,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from guerdon.core.answer_text import NOTHING, whole_json
 from guerdon.core.errors import UserError, unknown
 from guerdon.core.task import Conversation
+from guerdon.text.answers import NOTHING, whole_json
 
 LABELS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 ROLES = {"human": "user", "gpt": "assistant", "bot": "assistant"}  # of conversations as ShareGPT writes them

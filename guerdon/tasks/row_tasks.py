@@ -7,12 +7,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from guerdon.core.answer_text import marked
 from guerdon.core.task import Conversation, Task
 from guerdon.data.data_rows import DataRow
 from guerdon.data.lines import shown
 from guerdon.tasks.row_columns import RowColumns, named
 from guerdon.tasks.row_prompts import conversation, label_of, labelled, lettered_lines, template_of
+from guerdon.text.answers import marked
 
 GIVEN = ("prompt", "answer")  # what a reward is given by these names is a task's own
 SOLUTION, LABELLED = "solution", "labelled"  # keys of a task's meta: the worked solution, and options by label

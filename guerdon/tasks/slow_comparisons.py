@@ -10,9 +10,9 @@ import importlib.util
 from collections.abc import Mapping
 from typing import Any
 
-from guerdon.core.answer_text import NOTHING, find_json, whole_json
 from guerdon.core.errors import UserError
 from guerdon.tasks.field.plain_schema import plainly_fits
+from guerdon.text.answers import NOTHING, find_json, whole_json
 
 
 def same_formula(completion: str, answer: str = "", digits: int = 6, strict: bool = True) -> float | None:

@@ -9,16 +9,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
-from guerdon.core.errors import UserError
 from guerdon.core.part import knob, live, part
 from guerdon.core.task import Conversation, Task
 from guerdon.data.data_rows import Records
 from guerdon.data.lines import shown
 from guerdon.tasks.preference_rows import BadRow, good_or_bad, posed, view_of
 from guerdon.tasks.recited_rows import SAY, WORTH, OpenedAnswers, RecitedRows, check_columns, guessed
-from guerdon.tasks.row_columns import PROMPTS, named
+from guerdon.tasks.row_columns import PROMPTS, OtherRows, named
 
 STEPS, LABELS = "steps", "labels"  # in a task's meta
 NAMES: dict[str, tuple[str, ...]] = {
@@ -66,6 +65,7 @@ class labelled_steps(RecitedRows):
     skip_bad: bool = False
 
     opened: OpenedAnswers | None = live()
+    brings: ClassVar[str] = "step_labels"
     signed: bool = live(default=False)  # whether there is a -1 among its labels
 
     def __post_init__(self) -> None:
@@ -76,7 +76,7 @@ class labelled_steps(RecitedRows):
             what: guessed(records, title, what, names, self.columns.get(what, "")) for what, names in NAMES.items()
         }
         if not (there["steps"] or there["labels"]) or (there["steps"] and not there["prompt"]):
-            raise UserError(
+            raise OtherRows(
                 f"{title} holds no labelled steps (columns: {named(records.columns) or 'none'}): a row is"
                 ' {"prompt": ..., "completions": ["step", ...], "labels": [true, ...]}; name other columns with'
                 " --column labels=NAME"

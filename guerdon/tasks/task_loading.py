@@ -8,7 +8,7 @@ import re
 from typing import Any
 
 from guerdon.core.arguments import check_arguments
-from guerdon.core.errors import UserError, unknown
+from guerdon.core.errors import UserError, spelled, unknown
 from guerdon.core.task import TaskSource
 
 NAMES = {  # family: the module that defines it
@@ -137,17 +137,18 @@ def _levels(name: str) -> list[str]:
 def _one(name: str, settings: dict[str, Any]) -> TaskSource:
     """A single family at a single level, in a role."""
     if "/" in name:
-        from guerdon.tasks.role_tasks import EVERY_ROLE, in_role
+        from guerdon.tasks.role_tasks import ROLES, in_role
 
         role, _, rest = name.partition("/")
         if role in TOOLS:
             shelf: Any = importlib.import_module("guerdon.envs.tools.tool_tasks")
             tooled: TaskSource = shelf.named_tools(role, _one(rest, settings))
             return tooled
-        if role not in EVERY_ROLE:
-            raise unknown("role or tool", role, [*EVERY_ROLE, *TOOLS])
+        if role not in ROLES:
+            raise unknown("role or tool", role, [*ROLES, *TOOLS])
         return in_role(role, _one(rest, settings))
     family, _, level = name.partition(":")
+    family = spelled(family, NAMES)
     if family not in NAMES:
         raise unknown("task", family, NAMES)
     if level and family in BY_NAME:

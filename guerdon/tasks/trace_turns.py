@@ -2,7 +2,7 @@
 
 A turn is shown all that came before it, as a model is shown it that plays with tools, and says what the assistant said,
 calls in the format that the model was taught. So `sft` learns the assistant's turns and nothing else.
-Leaves out: what a line must be (`data/trace_messages.py`), scoring of traces (`loop/run_traces.py`).
+Leaves out: what a line must be (`data/trace_messages.py`), scoring of traces (`results/run_traces.py`).
 """
 
 from __future__ import annotations
@@ -11,10 +11,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from guerdon.core.call_formats import CallFormat, call_format
 from guerdon.core.errors import UserError
 from guerdon.core.part import knob, live, part
 from guerdon.core.task import Conversation, Task
+from guerdon.data.call_formats import CallFormat, call_format
 from guerdon.data.data_rows import LOOKED_AT, Records
 from guerdon.data.opening import open_records
 from guerdon.data.trace_messages import BadTrace, ToolTrace, TraceTurn, read_trace, results_of, text_of_message

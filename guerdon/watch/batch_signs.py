@@ -16,7 +16,7 @@ from torch import Tensor
 
 from guerdon.core.batch import Batch
 from guerdon.core.levels import gather_up
-from guerdon.store.headline import WORTH
+from guerdon.runs.headline import WORTH
 from guerdon.watch.past_steps import TRUTH
 
 N = 4  # of an n-gram: seq-rep-4 of Welleck et al. 2019 (arXiv:1908.04319)

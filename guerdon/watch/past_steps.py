@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
 
-from guerdon.store.headline import DRAWS, WORTH, finite
+from guerdon.runs.headline import DRAWS, WORTH, finite
 
 LONGEST = 512  # steps that are kept
 FIRST = 32  # values of each number that are kept from where it begins

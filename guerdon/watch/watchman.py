@@ -13,7 +13,7 @@ from typing import Any
 from guerdon.core.batch import Batch
 from guerdon.core.errors import UserError, unknown
 from guerdon.core.part import is_part, knobs, label
-from guerdon.store.event_types import Alarmed, Event, StepDone
+from guerdon.runs.event_types import Alarmed, Event, StepDone
 from guerdon.watch.gap_rules import lost_agreement, proxy_gap
 from guerdon.watch.past_steps import Past
 from guerdon.watch.policy_rules import entropy_collapse, far_from_start, off_policy

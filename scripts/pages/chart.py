@@ -14,8 +14,8 @@ from typing import Any
 from guerdon.core.learn import Learn
 from guerdon.core.part import describe, is_part, label, walk
 from guerdon.core.recipe import Recipe
-from guerdon.loop.build import RunRequest, build
-from guerdon.loop.catalog import find_recipe, listings
+from guerdon.training.build import RunRequest, build
+from guerdon.training.catalog import find_recipe, listings
 from pages.prose import linked, row
 
 Built = dict[str, list[tuple[dict[str, str], Recipe]]]  # a recipe's name: the knobs that were set, and what came of it

@@ -11,7 +11,7 @@ import re
 from pathlib import Path
 from posixpath import normpath, relpath
 
-from guerdon.store.packed_evidence import VERDICTS
+from guerdon.evidence.packed import VERDICTS
 from pages.discover import ROOT
 from pages.methods import EVIDENCE
 

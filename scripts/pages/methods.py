@@ -13,11 +13,11 @@ from typing import Any
 from guerdon.cli.knob_words import without_arguments
 from guerdon.core.part import PARTS
 from guerdon.core.recipe import RecipeEntry
-from guerdon.loop.catalog import find_recipe, listings, part_modules
-from guerdon.store import evidence
-from guerdon.store.evidence_index import index
-from guerdon.store.evidence_page import page
-from guerdon.store.evidence_words import badge, others_of
+from guerdon.evidence import proof_files
+from guerdon.evidence.index import index
+from guerdon.evidence.page import page
+from guerdon.evidence.words import badge, others_of
+from guerdon.training.catalog import find_recipe, listings, part_modules
 from pages.discover import ROOT
 from pages.part import part_knobs
 from pages.prose import linked, markdown, table
@@ -30,8 +30,8 @@ Every recipe of the package. `guerdon show NAME` prints the same with its parts,
 
 def method_pages() -> dict[str, str]:
     """The pages of recipes, of their evidence, and the two indexes, by their places in the site."""
-    every = evidence.verdicts(evidence.SHIPPED)
-    stale = {name: why for name, proof in every.items() if (why := evidence.stale(proof))}
+    every = proof_files.verdicts(proof_files.SHIPPED)
+    stale = {name: why for name, proof in every.items() if (why := proof_files.stale(proof))}
     places = {"methods/index.md": methods_index(every)}
     for name in listings():
         places[f"methods/{name}.md"] = method_page(find_recipe(name), every.get(name), list(every.values()))
@@ -39,19 +39,19 @@ def method_pages() -> dict[str, str]:
         around = f"[The recipe](../../methods/{proof['recipe']}.md) · [all evidence](all.md)\n"
         told = page(proof, stale.get(name, ""), others_of(proof, every.values()))
         places[f"{EVIDENCE}/{name}.md"] = f"{told}\n{around}"
-    places[f"{EVIDENCE}/all.md"] = index(every, stale, evidence.read_register(evidence.SHIPPED))
+    places[f"{EVIDENCE}/all.md"] = index(every, stale, proof_files.read_register(proof_files.SHIPPED))
     return places
 
 
 def evidence_files() -> dict[str, Path]:
     """Figures beside the pages that show them, and all verdicts."""
-    files = [path for path in evidence.SHIPPED.iterdir() if path.suffix in (".svg", ".json")]
+    files = [path for path in proof_files.SHIPPED.iterdir() if path.suffix in (".svg", ".json")]
     return {f"{EVIDENCE}/{path.name}": path for path in sorted(files)}
 
 
 def numbers() -> dict[str, str]:
     """Every seed's curve, beside the page that names it: each proof with its runs."""
-    every = evidence.read_all(evidence.SHIPPED)
+    every = proof_files.read_all(proof_files.SHIPPED)
     return {f"{EVIDENCE}/{name}.json": json.dumps(proof) for name, proof in every.items()}
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import inspect
 
-from guerdon.store import event_types
+from guerdon.runs import event_types
 from pages.prose import table
 
 LAYOUT = {

@@ -11,8 +11,8 @@ from guerdon.audits.contamination import detectors
 from guerdon.audits.contamination.probe import ProbedProblem, probe_contamination, report_of, separation
 from guerdon.core.errors import UserError
 from guerdon.core.task import Task
-from guerdon.loop.build import find_model, find_task
 from guerdon.models.probing import probe
+from guerdon.training.build import find_model, find_task
 
 
 def test_self_critique_by_hand():

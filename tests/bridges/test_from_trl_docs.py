@@ -13,8 +13,8 @@ import pytest
 from small import small_lm
 
 from guerdon.core.part import handles, knobs
-from guerdon.loop.catalog import find_recipe
 from guerdon.tasks import load
+from guerdon.training.catalog import find_recipe
 
 PAGE = (Path(__file__).parents[2] / "docs" / "from_trl.md").read_text()
 BLOCKS = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)

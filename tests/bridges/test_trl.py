@@ -18,6 +18,7 @@ from guerdon.core.pack import pack
 from guerdon.core.schedule import linear
 from guerdon.core.task import Ask, Task
 from guerdon.rewards.formula.algebra import blend, by_metric, normalised
+from guerdon.rewards.formula.reward import as_reward
 from guerdon.rewards.stage.score_stages import score
 
 
@@ -151,6 +152,23 @@ def test_a_trl_function_is_a_reward():
     with pytest.raises(UserError, match="accuracy needs 'solution'"):
         score_samples(from_trl(accuracy), samples)
     assert for_trl(from_trl(for_trl(exact)))(["p"], ["4"], answer=["4"]) == [1.0]  # there and back
+
+
+def test_a_function_in_trls_form_is_recognised():
+    def accuracy(prompts, completions, ground_truth, **kwargs):
+        return [float(c == t) for c, t in zip(completions, ground_truth, strict=True)]
+
+    def polite(completions):
+        return [float(c[0]["content"] == "please") for c in completions]
+
+    samples = [{"prompt": "2+2", "completion": c, "answer": "4"} for c in ("4", "please")]
+    assert score_samples(as_reward(accuracy), samples).whole == [1.0, 0.0]  # the rows have no `ground_truth`
+    known = [{**sample, "ground_truth": "please"} for sample in samples]
+    assert score_samples(as_reward(accuracy), known).whole == [0.0, 1.0]
+    assert score_samples(as_reward(polite), samples).whole == [0.0, 1.0]  # it reads conversations
+    assert type(as_reward(lambda completion, completions: 0.0)).__name__ == "reward"  # a column called so, in our form
+    with pytest.raises(UserError, match="needs 'colour'"):
+        score_samples(as_reward(lambda completions, colour: [1.0]), samples)
 
 
 def test_a_trl_function_that_returns_no_list_of_one_fails():

@@ -16,13 +16,13 @@ from guerdon.core.pack import pack
 from guerdon.core.task import Ask, Sampling, Task
 from guerdon.engine.player import Player
 from guerdon.envs.simple import dataset_env, single_turn
-from guerdon.loop.build import RunRequest, build
-from guerdon.loop.readings import fill_needs
 from guerdon.losses.imitation import sft
 from guerdon.models.frozen_copy import snapshot
 from guerdon.models.tables import tabular
-from guerdon.store.event_types import StepDone, from_json
-from guerdon.store.run import Run
+from guerdon.runs.event_types import StepDone, from_json
+from guerdon.runs.run import Run
+from guerdon.training.build import RunRequest, build
+from guerdon.training.readings import fill_needs
 
 
 def small(**more):
@@ -52,7 +52,7 @@ def test_the_budget_makes_the_recipe_another_one():
 
 
 def test_it_resumes_to_the_same_end(tmp_path, monkeypatch):
-    from guerdon.loop import training as train
+    from guerdon.training import loop as train
 
     whole = gd.train("grpo", **small(), budget="100:samples", out=tmp_path / "whole", options=gd.Options(save_every=3))
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import guerdon as gd
-from guerdon.core.call_formats import CALL_FORMATS, MOST, CallFormat, ToolCall, ToolTurn, calls_in
+from guerdon.data.call_formats import CALL_FORMATS, MOST, CallFormat, ToolCall, ToolTurn, calls_in
 from guerdon.models.chat import Format
 
 TOOLS = [gd.tool(gd.envs.calculator).schema]

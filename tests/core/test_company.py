@@ -15,11 +15,11 @@ from strategies import episode, segment
 from guerdon.core import learn
 from guerdon.core.column import Column
 from guerdon.core.errors import GpuFull
+from guerdon.core.gradient_passes import held_by_others, steps_held
 from guerdon.core.learn import Learn
 from guerdon.core.model import weights_hash
 from guerdon.core.optim import adam
 from guerdon.core.pack import pack
-from guerdon.core.pass_sizes import held_by_others, steps_held
 from guerdon.core.task import Sampling
 from guerdon.engine import gpu_memory
 from guerdon.engine.player import Player

@@ -9,7 +9,7 @@ import pytest
 import torch
 from test_learn import chains, table
 
-from guerdon.core.exact import UNORDERED, exact
+from guerdon.core.gradient_passes import UNORDERED, exact
 from guerdon.core.learn import Learn
 from guerdon.core.pack import pack
 from guerdon.core.part import part

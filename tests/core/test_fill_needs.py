@@ -12,10 +12,10 @@ from guerdon.core.optim import sgd
 from guerdon.core.pack import pack
 from guerdon.core.task import Sampling
 from guerdon.engine.player import Player
-from guerdon.loop.readings import fill_needs
 from guerdon.losses.imitation import sft
 from guerdon.models.frozen_copy import snapshot
 from guerdon.models.tables import tabular
+from guerdon.training.readings import fill_needs
 
 
 class counting(tabular):

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-from guerdon.loop import host
+from guerdon.training import host
 
 
 @pytest.mark.parametrize(("device", "told"), [("cpu", [host.KEPT, host.GIVEN_BACK]), ("cuda", [])])

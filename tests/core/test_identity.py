@@ -10,13 +10,13 @@ from pathlib import Path
 from guerdon.core.part import describe, find_part, fingerprint, knob, part, set_knob
 from guerdon.core.recipe import Study, recipe
 from guerdon.core.syntax import syntax
-from guerdon.loop.build import RunRequest, build
-from guerdon.loop.catalog import listings
 from guerdon.rewards.formula.reward import Reward
 from guerdon.rewards.formula.versions import version_of
 from guerdon.rewards.text.task_checks import true_lines
 from guerdon.tasks import load
 from guerdon.tasks.families.tiny import successor
+from guerdon.training.build import RunRequest, build
+from guerdon.training.catalog import listings
 
 HASHES = Path(__file__).parent / "house_hashes.json"
 

@@ -20,13 +20,13 @@ from guerdon.core.part import part
 from guerdon.core.schedule import linear
 from guerdon.core.task import Sampling
 from guerdon.engine.player import Player
-from guerdon.loop.readings import fill_needs
 from guerdon.losses.imitation import sft
 from guerdon.losses.pair import dpo
 from guerdon.losses.penalties import entropy, kl
 from guerdon.losses.policy import clipped
 from guerdon.models.frozen_copy import snapshot
 from guerdon.models.tables import tabular
+from guerdon.training.readings import fill_needs
 
 pytestmark = pytest.mark.sampled(12, "case")
 NAN = float("nan")

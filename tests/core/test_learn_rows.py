@@ -40,7 +40,7 @@ from guerdon.losses.reduce import per_track
 from guerdon.losses.signs import by_sign
 from guerdon.losses.terms import Term
 from guerdon.models.tables import tabular
-from guerdon.store.rollout_files import read_batch, write_batch
+from guerdon.runs.rollout_files import read_batch, write_batch
 
 NAN = float("nan")
 

@@ -18,11 +18,11 @@ from guerdon.core.pack import cat, pack, unpack
 from guerdon.core.part import part
 from guerdon.core.task import Ask, Sampling
 from guerdon.display.text import view_text
+from guerdon.engine.batching import answer
 from guerdon.engine.player import Player
-from guerdon.engine.sampler import answer
 from guerdon.models.tables import tabular
 from guerdon.models.token_rows import rows
-from guerdon.store.rollout_files import read_batch, write_batch
+from guerdon.runs.rollout_files import read_batch, write_batch
 
 RED, BLUE = np.zeros((2, 2, 3), np.uint8), np.full((2, 2, 3), 255, np.uint8)
 

@@ -20,17 +20,17 @@ from guerdon.core.pack import of_episodes, pack, played_at
 from guerdon.credit.group_relative import centre
 from guerdon.curricula.plain import uniform
 from guerdon.envs.simple import single_turn
-from guerdon.loop.readings import fill_needs
 from guerdon.losses.penalties import kl
 from guerdon.losses.policy import clipped
 from guerdon.models.frozen_copy import snapshot
 from guerdon.models.tables import tabular
 from guerdon.rewards.stage.score_stages import score, verified
+from guerdon.runs.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
+from guerdon.runs.summary import batch_metrics
 from guerdon.select.filters import at_least, best
 from guerdon.select.memory import remembered
-from guerdon.store.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
-from guerdon.store.summary import batch_metrics
 from guerdon.tasks.families.tiny import parity
+from guerdon.training.readings import fill_needs
 
 
 class At(ExamplePlay):

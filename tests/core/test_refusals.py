@@ -13,17 +13,17 @@ from guerdon.core.part import part
 from guerdon.core.recipe import Recipe, Study, recipe
 from guerdon.curricula.plain import uniform
 from guerdon.envs.simple import single_turn
-from guerdon.loop.api import train
-from guerdon.loop.build import RunRequest, build
-from guerdon.loop.catalog import find_recipe
-from guerdon.loop.proof.arms import arms_of
-from guerdon.loop.record import Options
 from guerdon.models.tables import tabular
+from guerdon.prove.arms import arms_of
 from guerdon.recipes.curriculum.dump import dump
 from guerdon.recipes.house.grpo import grpo
 from guerdon.rewards.stage.score_stages import verified
 from guerdon.tasks import load
 from guerdon.tasks.families.tiny import successor
+from guerdon.training.api import train
+from guerdon.training.build import RunRequest, build
+from guerdon.training.catalog import find_recipe
+from guerdon.training.record import Options
 
 
 def made(**changes) -> Recipe:

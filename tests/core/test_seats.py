@@ -15,15 +15,15 @@ from guerdon.credit.group_relative import centre
 from guerdon.curricula.opponents import against
 from guerdon.engine.player import Player
 from guerdon.envs.simple import single_turn
-from guerdon.loop.readings import fill_needs
 from guerdon.losses.policy import clipped
 from guerdon.models.frozen_copy import snapshot
 from guerdon.models.past_selves import pool
 from guerdon.models.tables import tabular
 from guerdon.rewards.stage.placing import paid
 from guerdon.rewards.stage.score_stages import score, verified
+from guerdon.runs.rollout_files import read_batch, write_batch
 from guerdon.select.hints import begun
-from guerdon.store.rollout_files import read_batch, write_batch
+from guerdon.training.readings import fill_needs
 
 HEADS, TAILS = tabular("h", length=1, rows=4), tabular("t", length=1, rows=4)
 TASK = gd.Task("coin", "toss", "h")

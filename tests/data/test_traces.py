@@ -265,7 +265,7 @@ def test_sft_learns_from_a_file_of_traces(tmp_path, capsys):
 
 
 def test_what_can_be_read_once_alone_is_left_to_others():
-    from guerdon.loop.build import find_task
+    from guerdon.training.build import find_task
 
     once = ({"question": f"{n}+1?", "answer": n + 1} for n in range(10))
     assert find_task(None, once).size("train") == 9

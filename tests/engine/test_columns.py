@@ -25,10 +25,10 @@ from guerdon.engine.batching import EngineFault
 from guerdon.engine.continuous import Continuous
 from guerdon.engine.player import Player
 from guerdon.envs.simple import single_turn
-from guerdon.loop.training import start
 from guerdon.models.frozen_copy import snapshot
 from guerdon.recipes.house.grpo import grpo
 from guerdon.tasks import load
+from guerdon.training.loop import start
 
 TALK = Conversation([{"role": "system", "content": "be brief"}, {"role": "user", "content": "x + 4 = 9"}])
 ASKS = [

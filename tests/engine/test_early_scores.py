@@ -11,8 +11,8 @@ from scheduling import mostly_slow
 
 import guerdon as gd
 from guerdon.core.pack import pack
-from guerdon.loop.training import start
 from guerdon.rewards.stage.score_stages import score
+from guerdon.training.loop import start
 
 sys.path.append(str(Path(__file__).parent.parent / "resume"))
 from everything import everything

@@ -13,8 +13,8 @@ import guerdon as gd
 from guerdon import models
 from guerdon.core.model import Request
 from guerdon.core.task import Sampling
-from guerdon.engine.sampler import answer
-from guerdon.loop.record import Options
+from guerdon.engine.batching import answer
+from guerdon.training.record import Options
 
 ASKED = [f"countdown {a} {b} {a + 2 * b} -> {a * b}" for a in range(3, 9) for b in range(2, 8)]
 

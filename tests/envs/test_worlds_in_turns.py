@@ -12,8 +12,8 @@ import pytest
 import guerdon as gd
 from guerdon.core.part import part
 from guerdon.engine.player import Player
-from guerdon.loop.build import RunRequest, build
-from guerdon.loop.catalog import find_recipe
+from guerdon.training.build import RunRequest, build
+from guerdon.training.catalog import find_recipe
 
 WORD = "word"
 

@@ -9,7 +9,7 @@ from guerdon.core.part import part, state
 from guerdon.core.statistics import Z95, even_mean
 from guerdon.exams.drawing import draw_problems, form_of
 from guerdon.exams.tries import with_interval
-from guerdon.loop.record import LAST, LATE, START, Options
+from guerdon.training.record import LAST, LATE, START, Options
 
 
 def test_kinds_come_as_often_and_no_problem_comes_twice():
@@ -58,7 +58,7 @@ def test_an_exam_that_is_drawn_weighs_levels_alike():
     result = gd.evaluate("tabular", task="parity:1", tasks=8, tries=1)
     assert "point" not in result
     how = {"sampling": gd.Sampling(max_tokens=24), "tries": 1}
-    from guerdon.loop.evaluate import examined
+    from guerdon.training.evaluate import examined
 
     exam = gd.Exam(gd.tasks.load("countdown:1-2"))
     drawn = examined(

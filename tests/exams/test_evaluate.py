@@ -10,8 +10,8 @@ from guerdon.core.part import part
 from guerdon.core.statistics import interval, pass_at_k
 from guerdon.core.task import Sampling
 from guerdon.exams.exam import Exam
-from guerdon.loop.evaluate import evaluate
 from guerdon.models.tables import tabular
+from guerdon.training.evaluate import evaluate
 
 
 @part

@@ -16,13 +16,13 @@ from guerdon.exams.best_of_n import best_of
 from guerdon.exams.rates import accuracy, answer_length, majority_vote
 from guerdon.exams.rewards_given import seat_exams
 from guerdon.exams.scorers import first_error, pair_accuracy
-from guerdon.loop.build import RunRequest, build
-from guerdon.loop.proof.records import curve_of, numbers_of, score_of, value_of
 from guerdon.losses.policy import clipped
 from guerdon.models.frozen_copy import snapshot
 from guerdon.models.tables import tabular
+from guerdon.prove.records import curve_of, numbers_of, score_of, value_of
 from guerdon.rewards.stage.score_stages import verified
 from guerdon.tasks.families.tiny import parity
+from guerdon.training.build import RunRequest, build
 
 OPTIONS = gd.Options(eval_tasks=6, eval_tries=2)
 

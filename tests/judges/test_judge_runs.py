@@ -6,9 +6,9 @@ import pytest
 from toy_server import DROP, GARBAGE, toy
 
 import guerdon as gd
-from guerdon.store.event_types import StepDone, Stopped
-from guerdon.store.events import read_events
-from guerdon.store.run import Run
+from guerdon.runs.event_types import StepDone, Stopped
+from guerdon.runs.events import read_events
+from guerdon.runs.run import Run
 
 KEY = "sk-another-secret-9876543210"
 COSTS = 110e-6  # a question to the toy at 1 a million

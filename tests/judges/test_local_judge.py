@@ -21,8 +21,8 @@ from guerdon.judges.answerer import JudgeQuestion
 from guerdon.judges.cache import default_place
 from guerdon.rewards.asking.function import ask_all
 from guerdon.rewards.asking.samples import Samples
-from guerdon.store.event_types import StepDone
-from guerdon.store.events import read_events
+from guerdon.runs.event_types import StepDone
+from guerdon.runs.events import read_events
 from guerdon.tasks.roles import verify_view
 
 MANY = pytest.mark.slow  # the same with more problems, or asked in another way

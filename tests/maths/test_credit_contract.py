@@ -29,13 +29,13 @@ from guerdon.credit.returns import redistribute, reward_to_go
 from guerdon.credit.track_steps import track_steps
 from guerdon.credit.tree import branch_gain, prefix_gain
 from guerdon.credit.turns import turn_baseline
-from guerdon.loop.catalog import part_modules
 from guerdon.recipes.curriculum.dr_saf.parts import spare_correct
 from guerdon.recipes.curriculum.hbpo import below_promise
 from guerdon.recipes.process.oreal.parts import weigh_tokens
 from guerdon.recipes.process.prime import return_over_others
 from guerdon.recipes.process.scope.parts import parted
 from guerdon.select.filters import with_rate
+from guerdon.training.catalog import part_modules
 
 pytestmark = pytest.mark.sampled(12, "name")
 MODULES = sorted(m.name for m in pkgutil.iter_modules(guerdon.credit.__path__))

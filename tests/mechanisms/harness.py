@@ -36,7 +36,7 @@ from guerdon.core.column import Column, Reason
 from guerdon.core.example import ExamplePlay
 from guerdon.core.pack import pack
 from guerdon.envs.simple import single_turn
-from guerdon.loop.catalog import find_recipe, listings
+from guerdon.training.catalog import find_recipe, listings
 
 HERE = Path(__file__).resolve().parent
 EXAMPLES = HERE.parents[1] / "examples"

@@ -9,7 +9,7 @@ from command_line import command_line, refused
 
 import guerdon as gd
 from guerdon.core.errors import Notice, UserError
-from guerdon.loop.default_model import DEFAULT, default_model
+from guerdon.training.default_model import DEFAULT, default_model
 
 NOTHING = ("--steps", "0", "--eval-tasks", "0")
 

@@ -13,13 +13,13 @@ from small_foreign import made, transformers
 
 import guerdon as gd
 from guerdon.core.errors import UserError
-from guerdon.loop.api import answers
-from guerdon.loop.model_card import train_command
 from guerdon.models import huggingface
 from guerdon.models.chat import Chat
 from guerdon.models.exports import export_scorer
 from guerdon.models.probing import probe
 from guerdon.models.tokenizer import train_tokenizer
+from guerdon.results.model_card import train_command
+from guerdon.training.api import answers
 
 NOTHING = gd.Options(eval_tasks=0, rollouts_every=0)
 ITEMS = [((), "2 + 3 = ?", "it is 5"), ((), "sort [3, 1]", "1 then 3\n"), ((), "x", "née")]

@@ -23,7 +23,6 @@ from guerdon.core.pack import pack
 from guerdon.core.task import Sampling
 from guerdon.engine import answer
 from guerdon.engine.player import Player
-from guerdon.loop.readings import fill_needs
 from guerdon.losses.penalties import kl
 from guerdon.losses.policy import clipped
 from guerdon.models import huggingface, lora
@@ -35,6 +34,7 @@ from guerdon.models.language_model import lm
 from guerdon.models.tables import tabular
 from guerdon.models.tokenizer import train_tokenizer
 from guerdon.models.without_adapter import base
+from guerdon.training.readings import fill_needs
 
 SEVEN = ["down_proj", "gate_proj", "k_proj", "o_proj", "q_proj", "up_proj", "v_proj"]
 TOKENS = torch.randint(0, 300, (24,), generator=torch.Generator().manual_seed(3))

@@ -14,7 +14,7 @@ if not torch.cuda.is_available():
     os.environ["TRITON_INTERPRET"] = "1"
 pytest.importorskip("triton")
 
-from guerdon.core.exact import exact
+from guerdon.core.gradient_passes import exact
 from guerdon.models.attention import Pick, Runs
 from guerdon.models.kernels.pick import sum_uses
 

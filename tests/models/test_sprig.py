@@ -14,9 +14,9 @@ import torch
 import guerdon as gd
 from guerdon import models, tasks
 from guerdon.core.task import Sampling
-from guerdon.loop.api import answers
 from guerdon.models.shipped_models import NEWEST, SHIPPED, SPRIGS, version
 from guerdon.tasks.task_loading import family_names
+from guerdon.training.api import answers
 
 ROOT = Path(__file__).parent.parent.parent
 GREEDY = Sampling(temperature=0.0, max_tokens=200)

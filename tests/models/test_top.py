@@ -14,7 +14,7 @@ from guerdon.engine.player import Player
 from guerdon.envs.simple import single_turn
 from guerdon.losses.distillation import distilled, divergence
 from guerdon.models import logit_head as heads
-from guerdon.models.top import NAMED, logp_at, top_tokens
+from guerdon.models.logit_head import NAMED, logp_at, top_tokens
 from guerdon.tasks import load
 
 

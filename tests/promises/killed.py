@@ -153,11 +153,11 @@ def mother() -> None:
         importlib.import_module(name)
     import guerdon.cli.main
     import guerdon.cli.train
-    import guerdon.loop.api
-    import guerdon.loop.proof.proving
     import guerdon.models.tables
+    import guerdon.prove.proving
     import guerdon.recipes.house.grpo
-    import guerdon.tasks.families.tiny  # noqa: F401
+    import guerdon.tasks.families.tiny
+    import guerdon.training.api  # noqa: F401
 
     print(json.dumps("ready"), flush=True)
     for line in sys.stdin:

@@ -204,7 +204,7 @@ def main(prepared: Path, work: Path, seed: int, chosen: list[tuple[str, int]]) -
     """Cases one after the other, each told on standard output when it begins and when it is done."""
     import subjects
 
-    import guerdon.loop.api  # noqa: F401 - what all verbs import counts for none of them
+    import guerdon.training.api  # noqa: F401 - what all verbs import counts for none of them
 
     out = os.fdopen(os.dup(1), "w", buffering=1)
     if not prepared.exists():

@@ -11,7 +11,7 @@ import random
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from guerdon.store.checksums import KEY, line_sum, seal_line, sealed
+from guerdon.runs.checksums import KEY, line_sum, seal_line, sealed
 
 Mutator = Callable[[random.Random, bytes, bytes], bytes]
 

@@ -17,7 +17,7 @@ def model(path: str) -> dict[str, Any]:
 
 def batches(path: str) -> dict[str, Any]:
     """Every number of the stored batches."""
-    from guerdon.store.run import Run
+    from guerdon.runs.run import Run
 
     found = {}
     for step, batch in Run(path).batches():
@@ -32,7 +32,7 @@ def replies(path: str) -> dict[str, Any]:
     """What a model is and what it says."""
     from guerdon import models
     from guerdon.core.task import Sampling, Task
-    from guerdon.loop.api import answers
+    from guerdon.training.api import answers
 
     found = models.load(path)
     found.start(0, {})

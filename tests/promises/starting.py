@@ -22,7 +22,7 @@ def start_together(folder: Path, outs: list[str | None]) -> list[tuple[str, str,
     """One process for each `out`, its seed the place in the list, all held until each is about to claim its folder; what came
     of each: the name of its run, its weights, and why it was refused."""
     server = multiprocessing.get_context("forkserver")  # imports once, then forks: six real processes, quickly
-    server.set_forkserver_preload([*USED_LATER, "guerdon.loop.api", "guerdon.recipes.house.grpo"])
+    server.set_forkserver_preload([*USED_LATER, "guerdon.training.api", "guerdon.recipes.house.grpo"])
     barrier, said = server.Barrier(len(outs)), server.Queue()
     started = [server.Process(target=_start, args=(folder, seed, out, barrier, said)) for seed, out in enumerate(outs)]
     for process in started:
@@ -35,8 +35,8 @@ def start_together(folder: Path, outs: list[str | None]) -> list[tuple[str, str,
 
 def _start(folder: Path, seed: int, out: str | None, barrier: Any, said: Any) -> None:
     from guerdon.core.errors import UserError
-    from guerdon.loop import api
-    from guerdon.loop.build import config_of
+    from guerdon.training import api
+    from guerdon.training.build import config_of
 
     os.chdir(folder)
 

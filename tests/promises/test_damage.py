@@ -24,23 +24,23 @@ from guerdon.core.errors import UserError
 from guerdon.core.manifest import Damaged, write_manifest
 from guerdon.core.recipe import Study
 from guerdon.display.report import write_report
+from guerdon.evidence import proof_files
 from guerdon.judges.answerer import JudgeAnswer
 from guerdon.judges.cache import Cache
-from guerdon.loop.proof.known import LEDGER
-from guerdon.loop.proof.proving import How, prove
-from guerdon.loop.record import Options
 from guerdon.models.tables import tabular
+from guerdon.prove.known import LEDGER
+from guerdon.prove.proving import How, prove
 from guerdon.recipes.house.grpo import grpo
-from guerdon.store import checkpoint as checkpoints
-from guerdon.store import evidence
-from guerdon.store.checkpoint import Checkpoint, list_checkpoints, load_checkpoint, save_checkpoint
-from guerdon.store.checksums import KEY, seal_line
-from guerdon.store.event_types import Ended, Started, StepDone
-from guerdon.store.events import EventLog, read_log
-from guerdon.store.folder import RunFolder
-from guerdon.store.rollout_files import read_batch
-from guerdon.store.run import Run
+from guerdon.runs import checkpoint as checkpoints
+from guerdon.runs.checkpoint import Checkpoint, list_checkpoints, load_checkpoint, save_checkpoint
+from guerdon.runs.checksums import KEY, seal_line
+from guerdon.runs.event_types import Ended, Started, StepDone
+from guerdon.runs.events import EventLog, read_log
+from guerdon.runs.folder import RunFolder
+from guerdon.runs.rollout_files import read_batch
+from guerdon.runs.run import Run
 from guerdon.tasks import load
+from guerdon.training.record import Options
 
 FASTER = """
 from guerdon.core.recipe import Claim, recipe
@@ -422,12 +422,12 @@ def test_no_verdict_from_a_damaged_ledger(tmp_path: Path, tried: Tried) -> None:
 def test_damaged_evidence_is_not_read(tmp_path: Path) -> None:
     """A digit of the packed verdicts changed."""
     shutil.copy(PACKED, tmp_path)
-    assert evidence.verdicts(tmp_path) == evidence.verdicts(PACKED.parent) != {}
+    assert proof_files.verdicts(tmp_path) == proof_files.verdicts(PACKED.parent) != {}
     data = (tmp_path / PACKED.name).read_bytes()
     at = next(i for i in range(len(data) // 2, len(data)) if data[i : i + 1].isdigit())
     (tmp_path / PACKED.name).write_bytes(flipped(data, at))
     with pytest.raises(UserError, match=r"verdicts\.json was damaged"):
-        evidence.verdicts(tmp_path)
+        proof_files.verdicts(tmp_path)
 
 
 def test_what_a_study_remembers(tmp_path: Path, tried: Tried) -> None:

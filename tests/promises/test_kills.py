@@ -31,15 +31,15 @@ from worker_calls import descendants, ends
 import guerdon as gd
 from guerdon.core.column import Reason
 from guerdon.core.manifest import manifest_fault
+from guerdon.evidence import proof_files
 from guerdon.models.trained_folders import MODEL_SUMS
 from guerdon.rewards.asking.function import ask_all
 from guerdon.rewards.asking.samples import Samples
 from guerdon.rewards.formula.scores import Outcome
-from guerdon.store import evidence
-from guerdon.store.event_types import Saved
-from guerdon.store.events import PROCESS, latest, read_events
-from guerdon.store.rollout_files import batch_bytes, read_batch
-from guerdon.store.run import Run
+from guerdon.runs.event_types import Saved
+from guerdon.runs.events import PROCESS, latest, read_events
+from guerdon.runs.rollout_files import batch_bytes, read_batch
+from guerdon.runs.run import Run
 
 RECIPES = """
 from guerdon import Study, recipe
@@ -162,7 +162,7 @@ def proof(folder: Path) -> Any:
             }
         return [plain(v) for v in value] if isinstance(value, list) else value
 
-    return plain(evidence.read(file.parent, file.stem))
+    return plain(proof_files.read(file.parent, file.stem))
 
 
 # --- the campaign -----------------------------------------------------------------------------------------------------

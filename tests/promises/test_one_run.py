@@ -12,18 +12,24 @@ import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from command_line import REWARDS, TRAIN, Cli, command_line, refused
 
+import guerdon as gd
 from guerdon.cli.main import main
 from guerdon.core.errors import UserError
 from guerdon.core.manifest import OWNER, Damaged
-from guerdon.store import whole_files
-from guerdon.store.checkpoint import list_checkpoints
-from guerdon.store.folder import RunFolder
-from guerdon.store.run import Run
-from guerdon.store.whole_files import disk_errors
+from guerdon.core.recipe import Study
+from guerdon.models import tabular
+from guerdon.recipes.house.grpo import grpo
+from guerdon.runs import whole_files
+from guerdon.runs.checkpoint import list_checkpoints
+from guerdon.runs.folder import RunFolder
+from guerdon.runs.run import Run
+from guerdon.runs.whole_files import disk_errors
+from guerdon.tasks import load
 
 Tried = Callable[..., None]
 
@@ -95,6 +101,35 @@ def test_rollouts_and_a_model_of_another_run(cli: Cli) -> None:
     shutil.rmtree("whole/models/policy")
     shutil.copytree("b/models/policy", "whole/models/policy")
     refused(cli("eval", "whole"), "whole/models/policy is the model of another run")
+
+
+def _body(run: Any, seed: int) -> dict[str, Any]:
+    """A study of one run, and of a value that it remembers by a key that says nothing of the seed."""
+    inner = run.train(grpo.function(load("parity"), tabular(length=1), prompts=2, tries=4, steps=2))
+    return {"weights": str(inner.weights), "kept": run.remember("key", lambda: {"seed": seed})["seed"]}
+
+
+def test_what_a_study_has_of_another_seed(tmp_path: Path) -> None:
+    """A run of the other study's in the place of its own, and what the other remembers: both whole as they are."""
+    own, other = tmp_path / "own", tmp_path / "other"
+    results = [gd.train(Study(_body), out=out, seed=seed).result for out, seed in ((own, 1), (other, 2))]
+    assert [each["kept"] for each in results] == [1, 2] and results[0]["weights"] != results[1]["weights"]
+    events = (own / "events.jsonl").read_bytes().splitlines(True)
+    (own / "events.jsonl").write_bytes(b"".join(events[:-1]))  # killed before its last line
+    (place,), (theirs,) = ([path for path in (out / "inner").iterdir() if path.is_dir()] for out in (own, other))
+    place.rename(tmp_path / "aside")
+    shutil.copytree(theirs, place)
+    with pytest.raises(Damaged, match="is another run than its name says: take it out"):
+        gd.train(Study(_body), resume=own)
+    shutil.rmtree(place)
+    (tmp_path / "aside").rename(place)
+    (remembered,), (theirs,) = ([*(out / "inner").glob("remembered-*.json")] for out in (own, other))
+    kept = remembered.read_bytes()
+    shutil.copy(theirs, remembered)
+    with pytest.raises(Damaged, match=r"remembered-\w+\.json in .* is of another run: take it out"):
+        gd.train(Study(_body), resume=own)
+    remembered.write_bytes(kept)
+    assert gd.train(Study(_body), resume=own).result == results[0]
 
 
 def test_a_run_from_before_there_were_ids_goes_on(cli: Cli) -> None:

@@ -19,12 +19,12 @@ from starting import KNOBS, STARTS, TINY, start_together
 import guerdon as gd
 from guerdon.core.recipe import Claim
 from guerdon.judges.local_models import local
-from guerdon.loop.proof.arms import make_arm
-from guerdon.loop.proof.jobs import RunJob, run_job
-from guerdon.loop.proof.proving import QUICK_OPTIONS, How
-from guerdon.store.folder import RunFolder
-from guerdon.store.run import Run
-from guerdon.store.whole_files import atomic
+from guerdon.prove.arms import make_arm
+from guerdon.prove.jobs import RunJob, run_job
+from guerdon.prove.proving import QUICK_OPTIONS, How
+from guerdon.runs.folder import RunFolder
+from guerdon.runs.run import Run
+from guerdon.runs.whole_files import atomic
 
 GOES = """
 import os

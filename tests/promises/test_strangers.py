@@ -20,7 +20,7 @@ from scheduling import mostly_slow
 
 import guerdon as gd
 from guerdon.core.errors import UserError
-from guerdon.store.run_config import FIELDS
+from guerdon.runs.run_config import FIELDS
 
 RUN = ("--rollouts-every", "3")
 EVIL = REWARDS + "\nPath('evil-was-here').touch()\n"

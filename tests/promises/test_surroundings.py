@@ -29,11 +29,11 @@ import guerdon as gd
 from guerdon.cli.main import main
 from guerdon.core.errors import UserError
 from guerdon.display.report import write_report
-from guerdon.store import listeners, loggers
-from guerdon.store.event_types import ScoresMissing, StepDone, Stopped, Warned
-from guerdon.store.events import EventLog
-from guerdon.store.folder import RunFolder
-from guerdon.store.run import Run
+from guerdon.runs import listeners, loggers
+from guerdon.runs.event_types import ScoresMissing, StepDone, Stopped, Warned
+from guerdon.runs.events import EventLog
+from guerdon.runs.folder import RunFolder
+from guerdon.runs.run import Run
 
 LINES = (
     (*TRAIN, "--out", "a"),

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 from guerdon.core.recipe import Claim
-from guerdon.loop.proof import proving
-from guerdon.loop.proof.arms import arms_of, machine
-from guerdon.loop.proof.known import Known
-from guerdon.loop.proof.proving import OPTIONS, How
-from guerdon.loop.proof.trial import Trial, WantedRun
+from guerdon.prove import proving
+from guerdon.prove.arms import arms_of, machine
+from guerdon.prove.known import Known
+from guerdon.prove.proving import OPTIONS, How
+from guerdon.prove.trial import Trial, WantedRun
 
 RECIPES = '''
 """Recipes that a test makes claims of."""

@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-from guerdon.loop.proof.proving import How
+from guerdon.prove.proving import How
 
 PAGE = Path(__file__).parent.parent.parent / "docs" / "evidence.md"
 MINE = '''

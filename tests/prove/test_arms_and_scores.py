@@ -6,9 +6,9 @@ import pytest
 
 from guerdon.core.errors import UserError
 from guerdon.core.recipe import Claim
-from guerdon.loop.proof.arms import arms_of, make_arm
-from guerdon.loop.proof.proving import OPTIONS, How
-from guerdon.loop.proof.records import mean_curve, score_of, value_of
+from guerdon.prove.arms import arms_of, make_arm
+from guerdon.prove.proving import OPTIONS, How
+from guerdon.prove.records import mean_curve, score_of, value_of
 
 
 @pytest.mark.parametrize(

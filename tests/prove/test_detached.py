@@ -7,8 +7,8 @@ import sys
 import time
 
 from guerdon.cli.main import main
-from guerdon.loop.proof import detached
-from guerdon.loop.proof.detached import FOLDER, ProofProgress, status
+from guerdon.prove import detached
+from guerdon.prove.detached import FOLDER, ProofProgress, status
 
 
 def test_how_far_a_proof_is(tmp_path):
@@ -27,7 +27,7 @@ def test_how_far_a_proof_is(tmp_path):
 
 def test_a_proof_that_was_killed_is_not_taken_for_one_that_runs(tmp_path):
     code = (
-        "import sys, time; from pathlib import Path; from guerdon.loop.proof.detached import ProofProgress\n"
+        "import sys, time; from pathlib import Path; from guerdon.prove.detached import ProofProgress\n"
         "with ProofProgress(Path(sys.argv[1]), ['prove', 'x']).kept():\n    print('up', flush=True); time.sleep(600)"
     )
     process = subprocess.Popen([sys.executable, "-c", code, str(tmp_path)], stdout=subprocess.PIPE, text=True)

@@ -10,10 +10,10 @@ import guerdon as gd
 from guerdon.core.budget import Budget
 from guerdon.exams.exam import Exam
 from guerdon.exams.rates import accuracy
-from guerdon.loop.catalog import find_recipe
-from guerdon.loop.proof.proving import OPTIONS, How, trials_of
-from guerdon.loop.proof.register import register
-from guerdon.loop.record import Options
+from guerdon.prove.proving import OPTIONS, How, trials_of
+from guerdon.prove.register import register
+from guerdon.training.catalog import find_recipe
+from guerdon.training.record import Options
 
 
 @pytest.mark.parametrize(("only", "points"), [((), 6), (("steps",), 3)])

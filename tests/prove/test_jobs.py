@@ -11,9 +11,9 @@ import pytest
 from proofs import MINE, how, quiet
 
 from guerdon.core.errors import CtrlC, GpuFull, Notice, RunStopped, is_gpu_full
-from guerdon.loop.proof.jobs import RunJob, _asked_to_stop, _ended, _heard_later, _ready
-from guerdon.loop.proof.known import LEDGER
-from guerdon.loop.proof.proving import prove
+from guerdon.prove.jobs import RunJob, _asked_to_stop, _ended, _heard_later, _ready
+from guerdon.prove.known import LEDGER
+from guerdon.prove.proving import prove
 
 FULL = """
 from pathlib import Path

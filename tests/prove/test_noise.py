@@ -1,13 +1,13 @@
 """A run's seed and its noise apart: the same start, problems and exams, other tokens."""
 
 from guerdon.core.recipe import Claim, Recipe
-from guerdon.loop.build import config_of
-from guerdon.loop.proof.arms import make_arm
-from guerdon.loop.proof.records import record_of
-from guerdon.loop.record import Options
-from guerdon.loop.training import run_recipe
-from guerdon.store.folder import RunFolder
-from guerdon.store.run import Run
+from guerdon.prove.arms import make_arm
+from guerdon.prove.records import record_of
+from guerdon.runs.folder import RunFolder
+from guerdon.runs.run import Run
+from guerdon.training.build import config_of
+from guerdon.training.loop import run_recipe
+from guerdon.training.record import Options
 
 CLAIM = Claim("nothing", task="parity:2", model="tabular", settings="prompts=4 tries=4 lr=0.3", budget=4, unit="steps")
 OPTIONS = Options(rollouts_every=1, eval_tasks=16, eval_tries=1, eval_drawn=True, eval_whole=32)

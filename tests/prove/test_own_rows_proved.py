@@ -8,8 +8,8 @@ import pytest
 from command_line import command_line
 
 from guerdon.core.errors import UserError
-from guerdon.loop.build import find_task
-from guerdon.loop.rows_in_words import in_words, of_words
+from guerdon.training.build import find_task
+from guerdon.training.rows_in_words import in_words, of_words
 
 
 @pytest.mark.parametrize(

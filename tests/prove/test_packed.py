@@ -17,15 +17,15 @@ from guerdon.cli.output import Output
 from guerdon.cli.prove import _tell_missing
 from guerdon.core.errors import UserError
 from guerdon.core.manifest import Damaged
-from guerdon.loop.proof.known import Known
-from guerdon.loop.proof.proving import How
-from guerdon.store import evidence
-from guerdon.store.checksums import KEY, sealed
-from guerdon.store.evidence_brief import brief
-from guerdon.store.evidence_words import runs_of
-from guerdon.store.packed_evidence import missing_records, packed
-from guerdon.store.record_files import proof_in, text_in, text_of
-from guerdon.store.verdict_file import text_of as text_of_verdicts
+from guerdon.evidence import proof_files
+from guerdon.evidence.brief import brief
+from guerdon.evidence.packed import missing_records, packed
+from guerdon.evidence.record_files import proof_in, text_in, text_of
+from guerdon.evidence.verdict_file import text_of as text_of_verdicts
+from guerdon.evidence.words import runs_of
+from guerdon.prove.known import Known
+from guerdon.prove.proving import How
+from guerdon.runs.checksums import KEY, sealed
 
 ROOT = Path(guerdon.__file__).parent.parent
 RECORDS = "mine.jsonl.xz"
@@ -38,7 +38,7 @@ def world(what: str, factor: float, seed: int) -> float:
 def written(folder: Path) -> Path:
     """A folder whose proofs are to be packed."""
     folder.mkdir(parents=True)
-    (folder / evidence.VERDICTS).write_text(text_of_verdicts({}, {}))
+    (folder / proof_files.VERDICTS).write_text(text_of_verdicts({}, {}))
     return folder
 
 
@@ -60,16 +60,16 @@ def plain(tmp_path: Path, recipes: str, monkeypatch: pytest.MonkeyPatch) -> tupl
 def folder(tmp_path: Path, plain: tuple[Path, dict[str, Any]]) -> Path:
     """The same proof, packed."""
     folder = written(tmp_path / "package" / "evidence")
-    evidence.write(folder, plain[1])
+    proof_files.write(folder, plain[1])
     return folder
 
 
 def test_a_proof_comes_back_to_the_last_digit(tmp_path, plain, folder):
-    assert evidence.read(folder, "mine") == evidence.read(plain[0], "mine") == plain[1]
-    assert evidence.verdict(folder, "mine") == evidence.verdict(plain[0], "mine") == brief(plain[1])
+    assert proof_files.read(folder, "mine") == proof_files.read(plain[0], "mine") == plain[1]
+    assert proof_files.verdict(folder, "mine") == proof_files.verdict(plain[0], "mine") == brief(plain[1])
     assert sorted(path.name for path in folder.iterdir()) == ["mine-2.svg", "mine.md", "mine.svg", "verdicts.json"]
     assert [path.name for path in (tmp_path / "package" / ".." / "records").iterdir()] == [RECORDS]
-    assert evidence.codes_of(evidence.read(folder, "mine")) == evidence.codes_of(plain[1])
+    assert proof_files.codes_of(proof_files.read(folder, "mine")) == proof_files.codes_of(plain[1])
 
 
 def test_a_run_of_many_claims_is_kept_once(folder, plain):
@@ -97,10 +97,10 @@ def test_pages_and_figures_are_those_of_a_file_of_its_own(plain, folder):
 
 
 def test_what_is_written_again_is_the_same_bytes(folder):
-    files = [folder / evidence.VERDICTS, folder.parent.parent / "records" / RECORDS]
+    files = [folder / proof_files.VERDICTS, folder.parent.parent / "records" / RECORDS]
     before = [path.read_bytes() for path in files]
     marks = [path.stat().st_ino for path in files]
-    evidence.write(folder, evidence.read(folder, "mine"))
+    proof_files.write(folder, proof_files.read(folder, "mine"))
     assert [path.read_bytes() for path in files] == before
     assert files[1].stat().st_ino == marks[1], "an xz of another version would write other bytes of the same text"
     assert packed(folder).records == {RECORDS: hashlib.sha256(before[1]).hexdigest()}
@@ -109,22 +109,22 @@ def test_what_is_written_again_is_the_same_bytes(folder):
 def test_a_proof_leaves_the_files_of_other_families_alone(folder, plain):
     records = folder.parent.parent / "records"
     before = (records / RECORDS).read_bytes()
-    evidence.write(folder, {**plain[1], "recipe": "other", "family": "theirs"})
+    proof_files.write(folder, {**plain[1], "recipe": "other", "family": "theirs"})
     assert (records / RECORDS).read_bytes() == before and (records / "theirs.jsonl.xz").is_file()
-    assert evidence.read(folder, "mine") == plain[1] and evidence.read(folder, "other")["family"] == "theirs"
-    evidence.write(folder, {**plain[1], "recipe": "other", "family": "mine"})
+    assert proof_files.read(folder, "mine") == plain[1] and proof_files.read(folder, "other")["family"] == "theirs"
+    proof_files.write(folder, {**plain[1], "recipe": "other", "family": "mine"})
     assert not (records / "theirs.jsonl.xz").exists() and [*packed(folder).records] == [RECORDS], "it has moved"
-    assert evidence.read(folder, "other")["family"] == "mine"
+    assert proof_files.read(folder, "other")["family"] == "mine"
 
 
 def test_a_file_that_is_put_there_counts_and_is_packed_by_the_next(folder, plain):
     newer = {**plain[1], "created": "2027-01-01"}
     (folder / "mine.json").write_text(json.dumps(sealed(newer)))
     (folder / "brought.json").write_text(json.dumps(sealed({**plain[1], "recipe": "brought"})))
-    assert evidence.read(folder, "mine") == newer and set(evidence.verdicts(folder)) == {"brought", "mine"}
-    evidence.write(folder, {**plain[1], "recipe": "other"})
+    assert proof_files.read(folder, "mine") == newer and set(proof_files.verdicts(folder)) == {"brought", "mine"}
+    proof_files.write(folder, {**plain[1], "recipe": "other"})
     assert not [*folder.glob("mine.json"), *folder.glob("brought.json")]
-    assert evidence.read(folder, "mine") == newer and evidence.read(folder, "brought")["recipe"] == "brought"
+    assert proof_files.read(folder, "mine") == newer and proof_files.read(folder, "brought")["recipe"] == "brought"
 
 
 def test_what_is_known_comes_from_records(tmp_path, folder, plain, recipes, monkeypatch):
@@ -145,10 +145,10 @@ def test_who_has_no_runs_is_told_where_they_are_and_still_sees_verdicts(folder, 
     assert line.startswith("the package is installed without the runs of its evidence: mine.jsonl.xz is in records/ of")
     assert f"to be put in {tmp_path / 'records'}; without it" in line and "\n" not in line
     with pytest.raises(UserError, match="recomputed, rehearsed or sampled, and no recorded run is reused"):
-        evidence.read(folder, "mine")
-    assert evidence.verdict(folder, "mine")["claims"][0]["word"] == "ahead"
+        proof_files.read(folder, "mine")
+    assert proof_files.verdict(folder, "mine")["claims"][0]["word"] == "ahead"
     assert Known.read(tmp_path / "nowhere", folder).by_machine == {}
-    monkeypatch.setattr(evidence, "SHIPPED", folder)
+    monkeypatch.setattr(proof_files, "SHIPPED", folder)
     monkeypatch.chdir(tmp_path / "package")
     capsys.readouterr()
     assert main(["show", recipes]) == 0
@@ -167,19 +167,19 @@ def test_runs_of_other_verdicts_and_damaged_files_are_refused(folder, plain):
     whole = path.read_bytes()
     path.write_bytes(whole[:-9] + b"?" + whole[-8:])
     with pytest.raises(Damaged, match=r"is not the file that .*verdicts\.json names"):
-        evidence.read(folder, "mine")
+        proof_files.read(folder, "mine")
     path.write_bytes(whole)
-    text = (folder / evidence.VERDICTS).read_text()
-    (folder / evidence.VERDICTS).write_text(text.replace('"word":"ahead"', '"word":"behind"', 1))
+    text = (folder / proof_files.VERDICTS).read_text()
+    (folder / proof_files.VERDICTS).write_text(text.replace('"word":"ahead"', '"word":"behind"', 1))
     with pytest.raises(Damaged, match=r"verdicts\.json was damaged, changed by hand or written by another"):
-        evidence.verdicts(folder)
+        proof_files.verdicts(folder)
     other = brief(plain[1])
     other["claims"][0]["word"] = "behind"
-    (folder / evidence.VERDICTS).write_text(
+    (folder / proof_files.VERDICTS).write_text(
         text_of_verdicts({"mine": other}, {RECORDS: hashlib.sha256(whole).hexdigest()})
     )
     with pytest.raises(Damaged, match="do not make mine as it was written"):
-        evidence.read(folder, "mine")
+        proof_files.read(folder, "mine")
 
 
 # --- the package's own --------------------------------------------------------------------------------------------
@@ -187,24 +187,24 @@ def test_runs_of_other_verdicts_and_damaged_files_are_refused(folder, plain):
 
 def test_all_of_the_packages_evidence_comes_back_from_its_files():
     """Each with the checksum that it was sealed with when it was written."""
-    assert missing_records(evidence.SHIPPED, *evidence.marks(evidence.SHIPPED)) == ""
-    for name in evidence.marks(evidence.SHIPPED):
-        proof = evidence.read(evidence.SHIPPED, name)
-        assert brief(proof) == packed(evidence.SHIPPED)[name]
+    assert missing_records(proof_files.SHIPPED, *proof_files.marks(proof_files.SHIPPED)) == ""
+    for name in proof_files.marks(proof_files.SHIPPED):
+        proof = proof_files.read(proof_files.SHIPPED, name)
+        assert brief(proof) == packed(proof_files.SHIPPED)[name]
 
 
 def test_the_package_ships_verdicts_and_no_runs():
     shipped = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]["package-data"]["guerdon"]
     assert {each for each in shipped if each.startswith("evidence/")} == {
-        f"evidence/{evidence.VERDICTS}",
-        f"evidence/{evidence.REGISTER}",
-        f"evidence/{evidence.PILOTS}",
+        f"evidence/{proof_files.VERDICTS}",
+        f"evidence/{proof_files.REGISTER}",
+        f"evidence/{proof_files.PILOTS}",
     }
-    assert sorted(path.name for path in evidence.SHIPPED.glob("*.json")) == [
-        evidence.REGISTER,
-        evidence.PILOTS,
-        evidence.VERDICTS,
+    assert sorted(path.name for path in proof_files.SHIPPED.glob("*.json")) == [
+        proof_files.REGISTER,
+        proof_files.PILOTS,
+        proof_files.VERDICTS,
     ]
-    claims = sum(len(proof["claims"]) for proof in evidence.verdicts(evidence.SHIPPED).values())
-    assert (evidence.SHIPPED / evidence.VERDICTS).stat().st_size < 8_000 * claims
-    assert KEY in json.loads((evidence.SHIPPED / evidence.VERDICTS).read_text())
+    claims = sum(len(proof["claims"]) for proof in proof_files.verdicts(proof_files.SHIPPED).values())
+    assert (proof_files.SHIPPED / proof_files.VERDICTS).stat().st_size < 8_000 * claims
+    assert KEY in json.loads((proof_files.SHIPPED / proof_files.VERDICTS).read_text())

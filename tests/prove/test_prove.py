@@ -19,13 +19,13 @@ from proofs import MINE, REFUSES, example, how, quiet
 
 import guerdon
 from guerdon.core.errors import Notice, RunStopped
-from guerdon.loop.proof.known import LEDGER
-from guerdon.loop.proof.proving import prove, register_claims
-from guerdon.store import evidence
-from guerdon.store.checksums import sealed
-from guerdon.store.folder import RunFolder
-from guerdon.store.run import Run
-from guerdon.store.whole_files import write_json
+from guerdon.evidence import proof_files
+from guerdon.prove.known import LEDGER
+from guerdon.prove.proving import prove, register_claims
+from guerdon.runs.checksums import sealed
+from guerdon.runs.folder import RunFolder
+from guerdon.runs.run import Run
+from guerdon.runs.whole_files import write_json
 
 
 @pytest.fixture(scope="module")
@@ -47,13 +47,13 @@ def proof(made_once) -> tuple[Path, list[tuple[int, int]]]:
 def proved(proof, tmp_path) -> tuple[Path, dict[str, Any]]:
     """A copy of that folder to do things to, and the evidence."""
     shutil.copytree(proof[0], tmp_path / "proved")
-    return tmp_path / "proved", evidence.read(tmp_path / "proved" / "evidence", "thrice")
+    return tmp_path / "proved", proof_files.read(tmp_path / "proved" / "evidence", "thrice")
 
 
 @pytest.mark.slow
 def test_a_claim_is_run_and_its_evidence_says_all(proof):
     folder, told = proof
-    evidenced = evidence.read(folder / "evidence", "thrice")
+    evidenced = proof_files.read(folder / "evidence", "thrice")
     assert told[0] == (0, 24) and told[-1][0] == told[-1][1], "what is wanted grows with what is known"
     [claim] = evidenced["claims"]
     assert (claim["word"], claim["ablation"], claim["needs"]) == ("ahead", "confirmed", [])
@@ -116,7 +116,7 @@ def test_evidence_of_other_code_is_stale(proved, monkeypatch, capsys):
     (proved_from,) = [
         Path(unit.rpartition(":")[0]) for unit in proof["code"]["units"] if unit.endswith("thrice.py:thrice")
     ]
-    assert "stale" not in cli("show", "./thrice.py").out and evidence.stale(proof) == ""
+    assert "stale" not in cli("show", "./thrice.py").out and proof_files.stale(proof) == ""
     try:
         proved_from.write_text(example() + "# a comment changes nothing\n")
         assert "stale" not in cli("show", "./thrice.py").out
@@ -126,8 +126,8 @@ def test_evidence_of_other_code_is_stale(proved, monkeypatch, capsys):
         assert cli("show", "./thrice.py", "--json").json["evidence"]["stale"].startswith("made with ")
     finally:  # others copy that folder
         proved_from.write_text(example())
-    evidence.write(folder / "evidence", {**proof, "code": {}})
-    evidence.write_index(folder / "evidence")
+    proof_files.write(folder / "evidence", {**proof, "code": {}})
+    proof_files.write_index(folder / "evidence")
     assert "*Stale*: made before the code that ran was recorded." in Path("evidence/thrice.md").read_text()
     assert "**ahead**, *stale* |" in Path("evidence/README.md").read_text()
 
@@ -171,7 +171,7 @@ def test_a_quick_look_is_kept_apart_and_says_so(quick_look):
     assert found["quick"] and found["claims"][0]["claim"]["budget"] == 250
     assert not (tmp_path / "evidence" / "faster.json").exists()
     assert "not evidence" in (tmp_path / "evidence" / "quick" / "faster.md").read_text()
-    assert evidence.read_all(tmp_path / "evidence") == {}
+    assert proof_files.read_all(tmp_path / "evidence") == {}
 
 
 @pytest.mark.slow

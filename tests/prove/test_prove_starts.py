@@ -10,12 +10,12 @@ from proofs import MINE, REFUSES, how, quiet
 
 from guerdon.core.errors import Notice, RunStopped, UserError
 from guerdon.core.recipe import Claim
-from guerdon.loop import catalog
-from guerdon.loop.proof.arms import arms_of
-from guerdon.loop.proof.proving import prove
 from guerdon.models import load
-from guerdon.store.event_types import Evaluated, StepDone
-from guerdon.store.run import Run
+from guerdon.prove.arms import arms_of
+from guerdon.prove.proving import prove
+from guerdon.runs.event_types import Evaluated, StepDone
+from guerdon.runs.run import Run
+from guerdon.training import catalog
 
 
 def test_all_arms_begin_with_what_the_start_trained(mine: str, tmp_path: Path) -> None:

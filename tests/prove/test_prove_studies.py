@@ -9,9 +9,9 @@ import pytest
 from proofs import how, quiet
 
 from guerdon.core.errors import UserError
-from guerdon.loop.catalog import find_recipe
-from guerdon.loop.proof.jobs import RunJob, _apart
-from guerdon.loop.proof.proving import prove, trials_of
+from guerdon.prove.jobs import RunJob, _apart
+from guerdon.prove.proving import prove, trials_of
+from guerdon.training.catalog import find_recipe
 
 STUDY = '''
 from guerdon.core.recipe import Claim, Recipe, Study, recipe

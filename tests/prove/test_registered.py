@@ -13,10 +13,10 @@ from planted import claim_of, play, prove_planted, write_recipes
 
 from guerdon.core.errors import UserError
 from guerdon.core.manifest import Damaged
-from guerdon.loop.catalog import find_recipe
-from guerdon.loop.proof.proving import How, register_claims, trials_of
-from guerdon.loop.proof.register import claim_hash, registered
-from guerdon.store import evidence
+from guerdon.evidence import proof_files
+from guerdon.prove.proving import How, register_claims, trials_of
+from guerdon.prove.register import claim_hash, registered
+from guerdon.training.catalog import find_recipe
 
 SWING = (0.01, -0.01, 0.02, -0.02, 0.005, -0.005, 0.015, -0.015)
 
@@ -69,7 +69,7 @@ def test_a_claim_that_was_changed_afterwards_was_not_registered(tmp_path, how, m
         assert "**Not registered before it was run.**" in (how.folder / "mine.md").read_text()
     later = register_claims([name], how)
     assert later is not None and later["batch"] == 2, "the first stays, the second is another"
-    assert len(evidence.read_register(how.folder)) == 2
+    assert len(proof_files.read_register(how.folder)) == 2
 
 
 def test_what_decides_a_claims_numbers_is_in_its_hash(tmp_path, how):
@@ -90,10 +90,10 @@ def test_what_decides_a_claims_numbers_is_in_its_hash(tmp_path, how):
 def test_a_damaged_register_is_not_written_over(tmp_path, how):
     name = write_recipes(tmp_path / "mine.py", claim_of())
     how.folder.mkdir(parents=True)
-    (how.folder / evidence.REGISTER).write_text('{"batches": [')
+    (how.folder / proof_files.REGISTER).write_text('{"batches": [')
     with pytest.raises(Damaged, match=r"register\.json is damaged"):
         register_claims([name], how)
-    assert (how.folder / evidence.REGISTER).read_text() == '{"batches": ['
+    assert (how.folder / proof_files.REGISTER).read_text() == '{"batches": ['
 
 
 # --- pages --------------------------------------------------------------------------------------------------------
@@ -166,7 +166,7 @@ def test_a_page_says_what_speaks_against_it(tmp_path, how, monkeypatch):
         "read": {"mean": -0.05, "low": -0.06, "high": -0.04, "method": 900.0, "baseline": 300.0},
         "updates": {"mean": 0.01, "low": -0.01, "high": 0.03, "method": 30.0, "baseline": 10.0},
     }
-    evidence.write(how.folder, proof)
+    proof_files.write(how.folder, proof)
     page = (how.folder / "mine.md").read_text()
     assert "**Unfinished: 2 runs are still needed.**" in page
     assert "at equal tokens read (the method had 900, the baseline 300): -0.0500 (-0.0600 to -0.0400)" in page
@@ -178,8 +178,8 @@ def test_a_word_names_the_model_it_was_measured_with(tmp_path, how, monkeypatch)
     name = write_recipes(tmp_path / "mine.py", claim_of())
     (proof,) = prove_planted(monkeypatch, [name], how, better)
     proof["claims"][0]["claim"]["model"] = "sprig-1.1"
-    evidence.write(how.folder, proof)
-    evidence.write_index(how.folder)
+    proof_files.write(how.folder, proof)
+    proof_files.write_index(how.folder)
     assert "**Ahead, on sprig-1.1**: 8 seeds" in (how.folder / "mine.md").read_text()
     assert "| **ahead, on sprig-1.1** |" in (how.folder / "README.md").read_text()
 
@@ -188,13 +188,13 @@ def test_a_word_names_the_model_it_was_measured_with(tmp_path, how, monkeypatch)
 def test_evidence_of_earlier_editions_does_not_count(tmp_path, edition):
     (tmp_path / "old.json").write_text(json.dumps({"format": edition, "recipe": "old", "claims": []}))
     with pytest.raises(UserError, match=r"old\.json is of another edition of the rules .*: guerdon prove old$"):
-        evidence.read(tmp_path, "old")
-    assert evidence.read_all(tmp_path) == {}
-    evidence.write_index(tmp_path)
+        proof_files.read(tmp_path, "old")
+    assert proof_files.read_all(tmp_path) == {}
+    proof_files.write_index(tmp_path)
     assert "old" not in (tmp_path / "README.md").read_text()
     (tmp_path / "odd.json").write_text("[")
     with pytest.raises(UserError, match="there is no evidence in"):
-        evidence.read_all(tmp_path)
+        proof_files.read_all(tmp_path)
 
 
 def test_what_is_known_of_one_folder_serves_another(tmp_path, how, monkeypatch):
@@ -205,5 +205,5 @@ def test_what_is_known_of_one_folder_serves_another(tmp_path, how, monkeypatch):
     known, (trial,) = elsewhere.known, trials_of(name, find_recipe(name), elsewhere)
     assert trial.wanted(known) == [] and play([trial], known, better) == []
     mean = trial.estimate(known, *trial.complete(known)).mean
-    assert mean == pytest.approx(evidence.read(how.folder, "mine")["claims"][0]["against"]["baseline"]["mean"])
+    assert mean == pytest.approx(proof_files.read(how.folder, "mine")["claims"][0]["against"]["baseline"]["mean"])
     assert not (tmp_path / "elsewhere").exists()

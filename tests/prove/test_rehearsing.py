@@ -13,13 +13,13 @@ from planted import factor_of, record
 from proofs import example, how, quiet
 
 import guerdon
-from guerdon.loop.catalog import find_recipe
-from guerdon.loop.proof import proving, rehearsing
-from guerdon.loop.proof.known import Known
-from guerdon.loop.proof.proving import How, Progress, prove, register_claims, run_wanted, trials_of
-from guerdon.loop.proof.rehearsing import ArmPlace, rehearse
-from guerdon.store import evidence
-from guerdon.store.identity import HOUSE, Code, Sources, changed, code_of
+from guerdon.evidence import proof_files
+from guerdon.evidence.identity import HOUSE, Code, Sources, changed, code_of
+from guerdon.prove import proving, rehearsing
+from guerdon.prove.known import Known
+from guerdon.prove.proving import How, Progress, prove, register_claims, run_wanted, trials_of
+from guerdon.prove.rehearsing import ArmPlace, rehearse
+from guerdon.training.catalog import find_recipe
 
 REAL = (("thrice", 0), ("grpo", 0))  # arms and seeds that are run; the others are planted near them
 
@@ -68,7 +68,7 @@ def edit(then: str, now: str) -> None:
 
 
 def told() -> dict[str, Any]:
-    return evidence.read(Path("evidence"), "thrice")
+    return proof_files.read(Path("evidence"), "thrice")
 
 
 OTHERWISE = (
@@ -78,14 +78,14 @@ OTHERWISE = (
 
 
 def test_a_change_of_what_ran_makes_evidence_stale_and_one_of_names_and_words_does_not(folder, cli):
-    assert evidence.stale(told()) == "" and "thrice.py:thrice" in told()["code"]["units"]
+    assert proof_files.stale(told()) == "" and "thrice.py:thrice" in told()["code"]["units"]
     assert {"losses.reduce:reduce", "core.learn:Learn.__call__", "exams.drawing:_drawn"} <= set(told()["code"]["units"])
     edit("GRPO that goes over", "GRPO going over")
     Path("thrice.py").write_text(Path("thrice.py").read_text() + "\n\ndef unused():\n    return 1\n")
-    assert evidence.stale(told()) == ""
+    assert proof_files.stale(told()) == ""
     edit("epochs: int = 3", "epochs: int = 4")
     since = f"made with {guerdon.__version__}, and code that its runs executed has changed since"
-    assert evidence.stale(told()) == f"{since}: thrice.py thrice"
+    assert proof_files.stale(told()) == f"{since}: thrice.py thrice"
     assert f"evidence: stale, {since}" in cli("show", "./thrice.py").out
     known = Known.read(Path("nowhere"), Path("evidence"))
     method, *_ = told()["claims"][0]["arms"]["method"]["runs"]
@@ -94,7 +94,7 @@ def test_a_change_of_what_ran_makes_evidence_stale_and_one_of_names_and_words_do
 
 def test_evidence_without_the_code_that_ran_is_stale(folder):
     old = {**told(), "code": {"guerdon.envs.simple": "2281d3505b13eb82"}}
-    assert evidence.stale(old) == "made before the code that ran was recorded"
+    assert proof_files.stale(old) == "made before the code that ran was recorded"
 
 
 def plant(monkeypatch: pytest.MonkeyPatch, **differs: Any) -> None:
@@ -114,14 +114,14 @@ def test_evidence_is_kept_where_rehearsals_agree(folder, cli, monkeypatch):
     plant(monkeypatch)
     assert cli("prove", "thrice.py", "--rehearse", "before").out == "thrice.py: its code has not changed\n"
     edit(*OTHERWISE)
-    assert evidence.stale(told())
+    assert proof_files.stale(told())
     said = cli("prove", "thrice.py", "--rehearse", "before")
     what = (
         "refactored: thrice.py thrice changed; rehearsed before and after with equal weights and numbers: method of claim 1,"
         " baseline of claim 1, ablation of claim 1"
     )
     assert said.code == 0 and said.out == f"thrice.py: {what}\n"
-    assert evidence.stale(told()) == "" and told()["history"][0]["what"] == what
+    assert proof_files.stale(told()) == "" and told()["history"][0]["what"] == what
     assert what in Path("evidence/thrice.md").read_text() and what in cli("show", "./thrice.py").out
     again = prove(["thrice.py"], how(folder), lambda done, total, last: None if total == 0 else pytest.fail("a run"))
     assert again[0]["claims"][0]["against"] == told()["claims"][0]["against"] and "history" in again[0]
@@ -229,3 +229,11 @@ def test_a_change_inside_a_gpu_kernel_counts_where_its_launch_ran(tmp_path):
     path = tmp_path / "guerdon" / "models" / "kernels" / "gate.py"
     path.write_text(path.read_text().replace("0.044715 * g", "0.044716 * g"))
     assert "models.kernels.gate:_bend" in changed(code, Sources(tmp_path / "guerdon"))
+
+
+def test_code_of_an_earlier_version_is_rehearsed_by_the_name_that_this_module_had(tmp_path):
+    assert rehearsing._module_in(rehearsing.HOUSE) == "guerdon.prove.rehearsing"
+    folder = tmp_path / "guerdon" / "loop" / "proof"
+    folder.mkdir(parents=True)
+    (folder / "rehearsing.py").touch()
+    assert rehearsing._module_in(tmp_path / "guerdon") == "guerdon.loop" + ".proof.rehearsing"

@@ -11,12 +11,12 @@ from command_line import command_line, refused
 from planted import record
 from proofs import MINE, how, quiet
 
-from guerdon.loop.proof import proving, remaking
-from guerdon.loop.proof.arms import machine
-from guerdon.loop.proof.known import Known
-from guerdon.loop.proof.proving import How, prove
-from guerdon.loop.proof.remaking import differing, remake, sample
-from guerdon.store import evidence
+from guerdon.evidence import proof_files
+from guerdon.prove import proving, remaking
+from guerdon.prove.arms import machine
+from guerdon.prove.known import Known
+from guerdon.prove.proving import How, prove
+from guerdon.prove.remaking import differing, remake, sample
 
 
 def test_a_record_is_compared_number_by_number():
@@ -102,10 +102,10 @@ def test_a_run_that_differs_is_named_and_ends_the_command_with_1(folder, monkeyp
 
 
 def test_runs_of_another_machine_are_not_made_again_here(folder):
-    proof = evidence.read(folder / "evidence", "faster")
+    proof = proof_files.read(folder / "evidence", "faster")
     for run in proof["claims"][0]["arms"]["method"]["runs"]:
         run["machine"] = "elsewhere"
-    evidence.write(folder / "evidence", proof)
+    proof_files.write(folder / "evidence", proof)
     assert {one.role for one in sample("faster.py", how(folder))} == {"baseline", "ablation"}
     assert machine() != "elsewhere"
 
@@ -115,7 +115,7 @@ def test_runs_of_another_machine_are_not_made_again_here(folder):
 def test_records_of_the_package_come_out_again(name, tmp_path):
     """Those that a processor like this one made; `make sample` does it for all."""
     pytest.importorskip("sklearn")
-    how = How(out=evidence.SHIPPED, runs=tmp_path, jobs=1)
+    how = How(out=proof_files.SHIPPED, runs=tmp_path, jobs=1)
     if not sample(name, how):
         pytest.skip("made on another kind of machine")
     assert [(one.name, why) for one, why in remake([name], how, quiet, of_each=1) if why] == []

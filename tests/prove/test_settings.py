@@ -16,15 +16,15 @@ from guerdon.core.example import ExamplePlay, example_tries
 from guerdon.core.pack import pack
 from guerdon.core.recipe import Screening
 from guerdon.core.task import Ask, Task
-from guerdon.loop.catalog import find_recipe
-from guerdon.loop.proof.arms import ABLATION, BASELINE, METHOD, PLAIN, arms_in_setting
-from guerdon.loop.proof.failure_modes import MEASURES, failure_mode
-from guerdon.loop.proof.jobs import RunJob, run_job
-from guerdon.loop.proof.judges import judge_of
-from guerdon.loop.proof.proving import OPTIONS, How, check_settings, trials_of
-from guerdon.loop.proof.records import record_of
-from guerdon.loop.proof.setting_suite import FALL, SUITE, draft, identity, is_frozen, piloted, setting_named
-from guerdon.loop.record import Options
+from guerdon.prove.arms import ABLATION, BASELINE, METHOD, PLAIN, arms_in_setting
+from guerdon.prove.failure_modes import MEASURES, failure_mode
+from guerdon.prove.jobs import RunJob, run_job
+from guerdon.prove.judges import judge_of
+from guerdon.prove.proving import OPTIONS, How, check_settings, trials_of
+from guerdon.prove.records import record_of
+from guerdon.prove.setting_suite import FALL, SUITE, draft, identity, is_frozen, piloted, setting_named
+from guerdon.training.catalog import find_recipe
+from guerdon.training.record import Options
 
 NONE = None
 

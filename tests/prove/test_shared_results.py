@@ -18,18 +18,18 @@ from proofs import how, quiet
 import guerdon as gd
 from guerdon.core.decided import decided_by
 from guerdon.core.recipe import Study
-from guerdon.loop import evaluate, training
-from guerdon.loop.build import Built, RunRequest, config_of
-from guerdon.loop.catalog import find_recipe, listings
-from guerdon.loop.evaluate import sit_all
-from guerdon.loop.proof.arms import START_SEED
-from guerdon.loop.proof.proving import How, prove, trials_of
-from guerdon.loop.proof.rehearsing import PROBLEMS, STEPS, run_briefly
-from guerdon.loop.record import Options
-from guerdon.loop.study import run_study
-from guerdon.store.event_types import Evaluated
-from guerdon.store.folder import RunFolder
-from guerdon.store.run import Run
+from guerdon.prove.arms import START_SEED
+from guerdon.prove.proving import How, prove, trials_of
+from guerdon.prove.rehearsing import PROBLEMS, STEPS, run_briefly
+from guerdon.runs.event_types import Evaluated
+from guerdon.runs.folder import RunFolder
+from guerdon.runs.run import Run
+from guerdon.training import evaluate, loop
+from guerdon.training.build import Built, RunRequest, config_of
+from guerdon.training.catalog import find_recipe, listings
+from guerdon.training.evaluate import sit_all
+from guerdon.training.record import Options
+from guerdon.training.study import run_study
 
 SMALL = {  # where a recipe has more: what is shared is the same, and made in seconds
     "answers": 4, "clients": 4, "each": 8, "exam_tasks": 8, "lessons": 64, "max_tokens": 16, "pairs": 30, "pool": 3,
@@ -174,7 +174,7 @@ def examined(folder, starts, monkeypatch, tasks=8):
         recipe = find_recipe(name).build({"task": task, "model": model}, {"prompts": 4, "tries": 8, "lr": lr})
         run, options = RunFolder(folder / f"{name}-{lr}"), Options(eval_tasks=tasks)
         run.create(config_of(Built(name, recipe), RunRequest(recipe), 0, 2, options))
-        assert training.run_recipe(recipe, run, options, 0, 2, starts=starts)
+        assert loop.run_recipe(recipe, run, options, 0, 2, starts=starts)
         told.append([event.result for event in Run(run).events(Evaluated)])
     monkeypatch.setattr(evaluate, "sit", sit)
     return told, len(sat)
@@ -193,7 +193,7 @@ def test_runs_from_the_same_weights_sit_the_exam_before_the_first_step_once(tmp_
 
 def test_other_weights_problems_or_tries_are_another_exam(tmp_path):
     made = find_recipe("grpo").build({"task": gd.tasks.load("countdown:2"), "model": gd.models.load("sprig")}, {})
-    recipe, _ = training.start(made, 0, 2)
+    recipe, _ = loop.start(made, 0, 2)
 
     def key(**how):
         given = (recipe.exams, recipe.models, recipe.seats, recipe.env, recipe.sampling)

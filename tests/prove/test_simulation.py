@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from guerdon.cli.main import main
-from guerdon.loop.proof.simulation import WORLDS, SimulatedWorld, proof, recorded, simulate, table, unmet
+from guerdon.prove.simulation import WORLDS, SimulatedWorld, proof, recorded, simulate, table, unmet
 
 PAGE = Path(__file__).parent.parent.parent / "docs" / "evidence" / "simulation.json"
 

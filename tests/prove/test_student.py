@@ -11,15 +11,15 @@ from small import small_lm
 
 from guerdon.core.errors import UserError
 from guerdon.core.recipe import Claim
-from guerdon.loop.build import find_model
-from guerdon.loop.catalog import find_recipe
-from guerdon.loop.proof.proving import How, prove, register_claims, trials_of
-from guerdon.loop.proof.register import registered
-from guerdon.loop.proof.student import given, longer
+from guerdon.evidence import proof_files
+from guerdon.evidence.words import word as shown
 from guerdon.models import lora
-from guerdon.store import evidence
-from guerdon.store.evidence_words import word as shown
-from guerdon.store.run import Run
+from guerdon.prove.proving import How, prove, register_claims, trials_of
+from guerdon.prove.register import registered
+from guerdon.prove.student import given, longer
+from guerdon.runs.run import Run
+from guerdon.training.build import find_model
+from guerdon.training.catalog import find_recipe
 
 MINE = '''
 """Learning faster: a larger step."""
@@ -85,7 +85,7 @@ def test_what_is_handed_over_is_the_student_below_an_adapter_that_learned(proof)
 def test_evidence_of_a_student_stands_beside_the_shipped_models(proof):
     folder, _ = proof
     quick = folder / "evidence" / "quick"
-    ours, theirs = (evidence.read(quick, name) for name in ("faster", "faster@tiny-1m"))
+    ours, theirs = (proof_files.read(quick, name) for name in ("faster", "faster@tiny-1m"))
     assert ours.keys() | {"student"} == theirs.keys() and theirs["student"] == "tiny-1m"
     assert theirs["model"] == {"name": "tiny-1m", "version": "tiny-1m"}
     claimed, [arms] = theirs["claims"][0]["claim"], [claim["arms"] for claim in theirs["claims"]]
@@ -157,7 +157,7 @@ def test_a_student_must_take_an_adapter():
 @pytest.mark.slow
 def test_the_site_has_a_page_for_each_student(proof, monkeypatch):
     folder, _ = proof
-    monkeypatch.setattr(evidence, "SHIPPED", folder / "evidence" / "quick")
+    monkeypatch.setattr(proof_files, "SHIPPED", folder / "evidence" / "quick")
     monkeypatch.syspath_prepend(str(Path(__file__).parents[2] / "scripts"))
     from pages import methods
 

@@ -15,8 +15,8 @@ from rich.console import Console
 from guerdon.cli.main import main
 from guerdon.cli.output import Output
 from guerdon.cli.prove import Tally, _tell, claim_lines
-from guerdon.loop.proof.proving import How
-from guerdon.store import evidence
+from guerdon.evidence import proof_files
+from guerdon.prove.proving import How
 
 SWING = (0.01, -0.01, 0.02, -0.02, 0.005, -0.005, 0.015, -0.015)
 
@@ -138,12 +138,12 @@ def test_lists_show_words_and_the_model_they_were_measured_with(tmp_path, monkey
     name = write_recipes(tmp_path / "mine.py", claim_of())
     (proof,) = prove_planted(monkeypatch, [name], how, world_of(0.1))
     proof["claims"][0]["claim"]["model"] = "sprig-1.1"
-    evidence.write(how.folder, {**proof, "recipe": "dump"})
+    proof_files.write(how.folder, {**proof, "recipe": "dump"})
     (how.folder / "sec.json").write_text('{"format": 1}')
-    monkeypatch.setattr(evidence, "SHIPPED", how.folder)
+    monkeypatch.setattr(proof_files, "SHIPPED", how.folder)
     assert main(["list", "recipes", "--json"]) == 0
     rows = {row["recipe"]: row for row in json.loads(capsys.readouterr().out)["recipes"]}
-    assert rows["dump"]["evidence"] == ["ahead, on sprig-1.1"] and rows["sec"]["evidence"] == []
+    assert rows["dump"]["result"] == ["ahead, on sprig-1.1"] and rows["sec"]["result"] == []
     monkeypatch.chdir(tmp_path)
     assert main(["show", "sec"]) == 0
     assert "evidence: none yet (guerdon prove sec)" in capsys.readouterr().out

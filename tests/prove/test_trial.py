@@ -11,13 +11,13 @@ import pytest
 from planted import claim_of, factor_of, play, record, trial_of
 
 from guerdon.core.errors import UserError
-from guerdon.loop.proof.arms import machine
-from guerdon.loop.proof.claim_gates import failed, solutions_fit
-from guerdon.loop.proof.claim_results import judged
-from guerdon.loop.proof.known import LEDGER, Known
-from guerdon.loop.proof.setting_suite import setting_named
-from guerdon.loop.proof.trial import AGAIN, FRESH, Trial
-from guerdon.loop.proof.tuning import TUNING_SEEDS
+from guerdon.prove.arms import machine
+from guerdon.prove.claim_gates import failed, solutions_fit
+from guerdon.prove.claim_results import judged
+from guerdon.prove.known import LEDGER, Known
+from guerdon.prove.setting_suite import setting_named
+from guerdon.prove.trial import AGAIN, FRESH, Trial
+from guerdon.prove.tuning import TUNING_SEEDS
 
 SWING = (0.01, -0.01, 0.02, -0.02, 0.005, -0.005, 0.015, -0.015)  # a spread without a mean, over eight seeds
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from guerdon.loop.proof.claim_gates import (
+from guerdon.prove.claim_gates import (
     above_chance,
     differing,
     enough_gain,
@@ -18,9 +18,9 @@ from guerdon.loop.proof.claim_gates import (
     problem,
     rates_inside,
 )
-from guerdon.loop.proof.estimate import detectable, estimate, p_above, paired
-from guerdon.loop.proof.tuning import MOST, best, grid, is_inside, wider
-from guerdon.loop.proof.verdict import EACH, MORE, is_confirmed, seeds_of_each, word_of, word_of_cheaper
+from guerdon.prove.estimate import detectable, estimate, p_above, paired
+from guerdon.prove.tuning import MOST, best, grid, is_inside, wider
+from guerdon.prove.verdict import EACH, MORE, is_confirmed, seeds_of_each, word_of, word_of_cheaper
 
 SWING = (0.01, -0.01, 0.02, -0.02, 0.005, -0.005, 0.015, -0.015)
 TIGHT = tuple(0.1 * s for s in SWING)

@@ -10,10 +10,10 @@ import pytest
 
 import guerdon as gd
 from guerdon.core.seeds import derive
-from guerdon.loop import record, training
-from guerdon.loop.what_ran import EVERY, RAN, WhatRan, also, ran_in, seen
-from guerdon.store.event_types import Ended, StepDone
-from guerdon.store.identity import OBSERVERS, is_left_out
+from guerdon.evidence.identity import OBSERVERS, is_left_out
+from guerdon.runs.event_types import Ended, StepDone
+from guerdon.training import loop, record
+from guerdon.training.what_ran import EVERY, RAN, WhatRan, also, ran_in, seen
 
 TRAIN = {"task": "parity:1", "model": "tabular", "steps": 3, "lr": 0.3, "prompts": 4, "tries": 4}
 
@@ -79,10 +79,12 @@ def test_observers_change_no_weight(tmp_path, monkeypatch):
     monkeypatch.setattr(record, "batch_metrics", lambda *_, **__: {})
     monkeypatch.setattr(record, "write_batch", lambda *_, **__: None)
     monkeypatch.setattr(record, "never_applied", lambda *_, **__: [])
-    monkeypatch.setattr(training, "write_report", lambda *_, **__: None)
-    monkeypatch.setattr(training, "end_notes", lambda *_, **__: [])
+    monkeypatch.setattr(loop, "write_report", lambda *_, **__: None)
+    monkeypatch.setattr(loop, "end_notes", lambda *_, **__: [])
     assert (
         weights(tmp_path, "bare", options=gd.Options(watch=False, rollouts_every=0, save_every=3, eval_tasks=0))
         == usual
     )
-    assert {"store", "display", "watch", "cli", "studio"} <= set(OBSERVERS) and is_left_out("display.report.charts")
+    assert {"runs", "results", "display", "watch", "cli", "studio"} <= set(OBSERVERS) and is_left_out(
+        "display.report.charts"
+    )

@@ -24,14 +24,14 @@ from guerdon.credit.group_relative import centre
 from guerdon.curricula.plain import uniform, validation_problems
 from guerdon.engine.player import Player
 from guerdon.envs.simple import single_turn
-from guerdon.loop.build import RunRequest, build
-from guerdon.loop.catalog import listings
 from guerdon.losses.imitation import sft
 from guerdon.losses.policy import clipped
 from guerdon.models.tables import tabular
 from guerdon.recipes.curriculum.amft.parts import balanced, climbing
 from guerdon.select.hints import hint
 from guerdon.tasks import load
+from guerdon.training.build import RunRequest, build
+from guerdon.training.catalog import listings
 
 
 class Letters:

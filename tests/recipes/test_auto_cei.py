@@ -24,7 +24,6 @@ from guerdon.core.pack import pack
 from guerdon.core.part import part
 from guerdon.core.task import Ask, Task
 from guerdon.exams.drawing import draw_problems
-from guerdon.loop.catalog import find_recipe, listings
 from guerdon.losses.imitation import sft
 from guerdon.losses.signs import finished
 from guerdon.models.tables import tabular
@@ -32,6 +31,7 @@ from guerdon.recipes.curriculum.auto_cei.parts import abstention, examined_on, h
 from guerdon.select.filters import in_turn
 from guerdon.studies.climb import climb
 from guerdon.tasks import load
+from guerdon.training.catalog import find_recipe, listings
 
 
 def said(texts, right, end=End.DONE, task=None):

@@ -28,9 +28,9 @@ from guerdon.core.schedule import linear
 from guerdon.core.seeds import generator
 from guerdon.core.task import Ask, Task, kinds_of
 from guerdon.curricula.bandits import bandit, boltzmann, magnitude, softmax, ucb
-from guerdon.loop.catalog import listings
 from guerdon.tasks import load
 from guerdon.tasks.files import rows
+from guerdon.training.catalog import listings
 
 NAN = float("nan")
 THREE = ["countdown:1", "countdown:2", "countdown:3"]
@@ -282,8 +282,8 @@ def test_draws_move_to_the_kind_whose_tries_differ(tmp_path, name, least):
 @pytest.mark.parametrize("name", ["dump", "sec"])
 def test_but_for_the_curriculum_it_is_grpo(name):
     from guerdon.core.part import describe
-    from guerdon.loop.build import RunRequest, build
-    from guerdon.loop.catalog import find_recipe
+    from guerdon.training.build import RunRequest, build
+    from guerdon.training.catalog import find_recipe
 
     made, base = (
         describe(build(RunRequest(find_recipe(n), task=TOY, model="tabular", settings={"kl": 0.01})).recipe)["knobs"]

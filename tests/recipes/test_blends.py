@@ -16,10 +16,10 @@ from guerdon.core.example import ExamplePlay
 from guerdon.core.part import get_state, set_state
 from guerdon.curricula.blends import proportions
 from guerdon.curricula.plain import APART
-from guerdon.loop.build import RunRequest, build
-from guerdon.loop.catalog import find_recipe
 from guerdon.models.tables import tabular
 from guerdon.tasks import load
+from guerdon.training.build import RunRequest, build
+from guerdon.training.catalog import find_recipe
 
 NAME = "nemotron-crossthink"
 MIX = load("countdown:1-2+chain:1+trace:1")

@@ -20,7 +20,6 @@ from guerdon.core.schedule import at, linear
 from guerdon.core.task import Ask, Sampling, Task
 from guerdon.credit.group_relative import centre
 from guerdon.curricula.token_budgets import budgeted
-from guerdon.loop.catalog import find_recipe
 from guerdon.models.tables import tabular
 from guerdon.recipes.curriculum.dr_saf.parts import first_word, knows_limits, length_by_rate, spare_correct
 from guerdon.recipes.curriculum.hbpo import below_promise
@@ -29,6 +28,7 @@ from guerdon.rewards.formula.scores import Outcome, Scores, Where
 from guerdon.rewards.text.length_budgets import keeps_to, used, within_budget
 from guerdon.studies.schedules import decayed
 from guerdon.tasks.families.tiny import parity
+from guerdon.training.catalog import find_recipe
 
 NAMES = ["curriculum-grpo", "hbpo", "dr-saf"]
 

@@ -15,14 +15,14 @@ from typing import Any
 import pytest
 
 from guerdon.core.recipe import Claim
-from guerdon.loop import build
-from guerdon.loop.catalog import find_recipe, listings, part_modules
-from guerdon.loop.proof.arms import ABLATION, BASELINE, METHOD, PLAIN, points_of
-from guerdon.loop.proof.claim_results import decided, estimate_in
-from guerdon.loop.proof.proving import How, trials_of
-from guerdon.loop.proof.register import registered
-from guerdon.loop.proof.trial import Trial
-from guerdon.store import evidence
+from guerdon.evidence import proof_files
+from guerdon.prove.arms import ABLATION, BASELINE, METHOD, PLAIN, points_of
+from guerdon.prove.claim_results import decided, estimate_in
+from guerdon.prove.proving import How, trials_of
+from guerdon.prove.register import registered
+from guerdon.prove.trial import Trial
+from guerdon.training import build
+from guerdon.training.catalog import find_recipe, listings, part_modules
 
 PAGES = Path(__file__).parent.parent.parent / "docs" / "evidence"
 WAITING = {"fin-prm", "reasonflux-prm", "t-reg", "what-srms-reward"}  # registered and not yet run; their pages say so
@@ -67,13 +67,13 @@ def test_its_claims_can_be_run_are_registered_and_are_those_of_its_evidence(name
     """One test, for building the arms of all claims is what takes time."""
     entry = find_recipe(name)
     assert PUBLISHED[name].claims == tuple(claim.says for claim in entry.claims)
-    trials = trials_of(name, entry, How(out=evidence.SHIPPED))
+    trials = trials_of(name, entry, How(out=proof_files.SHIPPED))
     for trial in trials:
         can_be_run(trial)
-        dated = registered(evidence.SHIPPED, trial)  # before it is run; one that changes is registered anew
+        dated = registered(proof_files.SHIPPED, trial)  # before it is run; one that changes is registered anew
         assert dated, f"a claim of {name} is not registered: guerdon prove --register"
     if name not in WAITING:
-        proof = evidence.read(evidence.SHIPPED, name)
+        proof = proof_files.read(proof_files.SHIPPED, name)
         assert not proof["quick"] and '"/' not in json.dumps(proof), "a path of the machine it was made on"
         page = (PAGES / f"{PUBLISHED[name].family}.md").read_text()
         shown, *_ = page.partition(f"<!-- evidence: {name} -->\n")[2].partition("<!-- end -->")
@@ -109,14 +109,14 @@ def says_all(name: str, claim: dict[str, Any], trial: Trial, shown: str) -> None
     assert claim["needs"] == [] or (name in UNFINISHED and "unfinished" in shown), "a proof that is not finished"
     assert all(len(arm["runs"]) >= 8 for arm in claim["arms"].values())
     assert claim["registered"] is not None, f"{name} was proved before it was registered"
-    assert claim["registered"] == registered(evidence.SHIPPED, trial), f"the claim of {name} was changed afterwards"
+    assert claim["registered"] == registered(proof_files.SHIPPED, trial), f"the claim of {name} was changed afterwards"
 
 
 def is_of_the_recipe_as_it_is(proof: dict[str, Any], claim: dict[str, Any], trial: Trial, shown: str) -> None:
     """Or is shown as stale."""
     told = json.loads(json.dumps(trial.claim.told()))
     assert claim["claim"] == told, "the claim has changed: register it and prove it again"
-    if evidence.stale(proof):
+    if proof_files.stale(proof):
         assert "*Stale*: " in shown, "run `make pages`"
         return
     for role, arm in claim["arms"].items():
@@ -132,7 +132,7 @@ def roles_of(claim: Claim) -> list[str]:
 
 
 def test_every_published_method_has_evidence_or_waits_for_it():
-    assert set(evidence.read_all(evidence.SHIPPED)) == set(PUBLISHED) - WAITING
+    assert set(proof_files.read_all(proof_files.SHIPPED)) == set(PUBLISHED) - WAITING
     for name in WAITING:
         page = (PAGES / f"{PUBLISHED[name].family}.md").read_text()
         shown, *_ = page.partition(f"<!-- evidence: {name} -->\n")[2].partition("<!-- end -->")
@@ -140,4 +140,4 @@ def test_every_published_method_has_evidence_or_waits_for_it():
 
 
 def test_arms_were_run_against_themselves():
-    assert all(len(each["differences"]) >= 24 for each in evidence.recorded_pairs(evidence.SHIPPED))
+    assert all(len(each["differences"]) >= 24 for each in proof_files.recorded_pairs(proof_files.SHIPPED))

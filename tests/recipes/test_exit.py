@@ -24,12 +24,12 @@ from guerdon.core.seeds import derive
 from guerdon.core.task import Ask, Sampling, Task
 from guerdon.engine.player import Player
 from guerdon.envs.simple import single_turn
-from guerdon.loop.build import RunRequest, build
-from guerdon.loop.catalog import listings
-from guerdon.loop.evaluate import evaluate
 from guerdon.models.tables import tabular
 from guerdon.recipes.curriculum.exit.parts import histories, revised
 from guerdon.tasks import load
+from guerdon.training.build import RunRequest, build
+from guerdon.training.catalog import listings
+from guerdon.training.evaluate import evaluate
 
 TEMPLATE = "{prompt} < {attempt}"
 

@@ -15,11 +15,11 @@ from guerdon.core.pack import pack
 from guerdon.core.schedule import linear
 from guerdon.core.task import Ask, Task
 from guerdon.curricula.plain import APART
-from guerdon.loop.build import RunRequest, build
-from guerdon.loop.catalog import find_recipe
 from guerdon.models.tables import tabular
 from guerdon.select.filters import at_least, in_turn, until_enough, with_rate, with_spread
 from guerdon.tasks.families.tiny import parity
+from guerdon.training.build import RunRequest, build
+from guerdon.training.catalog import find_recipe
 
 NAME = "balanced-online-difficulty-filtering"
 

@@ -9,9 +9,9 @@ from small import small_lm
 
 import guerdon as gd
 from guerdon.core.part import fingerprint
-from guerdon.loop.catalog import find_recipe
-from guerdon.loop.evaluate import sit_all
-from guerdon.loop.homes import move_home
+from guerdon.training.catalog import find_recipe
+from guerdon.training.evaluate import sit_all
+from guerdon.training.homes import move_home
 
 TASK = gd.tasks.load("repairs:1", checker="plain")
 QUICK = {"prompts": 2, "tries": 2, "max_tokens": 32, "lr": 1e-2}

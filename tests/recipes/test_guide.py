@@ -27,12 +27,12 @@ from guerdon.core.task import Ask, Sampling, Task
 from guerdon.curricula.plain import uniform
 from guerdon.engine.player import Player
 from guerdon.envs.simple import dataset_env, single_turn
-from guerdon.loop.build import RunRequest, build
-from guerdon.loop.catalog import listings
 from guerdon.losses.imitation import sft
 from guerdon.losses.policy import clipped
 from guerdon.models.tables import tabular
 from guerdon.select.hints import hint, hinted, unhinted
+from guerdon.training.build import RunRequest, build
+from guerdon.training.catalog import listings
 
 HINTED = "prompt 0 | a"
 

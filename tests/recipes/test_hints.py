@@ -25,13 +25,13 @@ from guerdon.core.task import Ask, Sampling, Task
 from guerdon.curricula.plain import uniform
 from guerdon.engine.player import Player
 from guerdon.envs.simple import single_turn
-from guerdon.loop.build import RunRequest, build
-from guerdon.loop.catalog import listings
 from guerdon.select.filters import at_least, with_spread
 from guerdon.select.hints import hint, hinted, until_solved
 from guerdon.tasks import load
 from guerdon.tasks.families.tiny import Tiny
 from guerdon.tasks.files import rows
+from guerdon.training.build import RunRequest, build
+from guerdon.training.catalog import listings
 
 
 @part

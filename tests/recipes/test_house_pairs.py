@@ -19,11 +19,11 @@ from guerdon.core.pack import pack
 from guerdon.curricula.demonstrations import contrasts
 from guerdon.engine.player import Player
 from guerdon.envs.contrasting import side_by_side
-from guerdon.loop.catalog import find_recipe
 from guerdon.models.tables import tabular
 from guerdon.rewards.stage.score_stages import verified
 from guerdon.select.pairs import paired
 from guerdon.tasks.families.chained_arithmetic import chain
+from guerdon.training.catalog import find_recipe
 
 KEPT = gd.Options(save_every=1, eval_tasks=2, eval_tries=1)
 SMALL = {"prompts": 3, "max_tokens": 8}

@@ -26,14 +26,14 @@ from guerdon.core.optim import adam
 from guerdon.core.recipe import Recipe
 from guerdon.curricula.plain import APART
 from guerdon.envs.simple import single_turn
-from guerdon.loop.build import RunRequest, build
-from guerdon.loop.catalog import find_recipe, listings
-from guerdon.loop.evaluate import evaluate
 from guerdon.losses.penalties import kl
 from guerdon.models.tables import tabular
 from guerdon.rewards.text.shape import length
 from guerdon.tasks.families.countdown_search import countdown
 from guerdon.tasks.families.tiny import parity
+from guerdon.training.build import RunRequest, build
+from guerdon.training.catalog import find_recipe, listings
+from guerdon.training.evaluate import evaluate
 
 ON_A_TABLE = ["grpo", "dr_grpo", "gspo", "cispo", "rloo", "remax", "reinforce_pp", "dapo", "rft", "sft", "distill"]
 NAMES = [*ON_A_TABLE, "ppo"]

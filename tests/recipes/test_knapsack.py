@@ -21,10 +21,10 @@ from guerdon.core.pack import pack
 from guerdon.core.part import get_state, set_state
 from guerdon.curricula.plain import uniform
 from guerdon.curricula.tries_by_worth import enough, filled, knapsack, levelled, shares
-from guerdon.loop.catalog import find_recipe
 from guerdon.models.tables import tabular
 from guerdon.tasks import load
 from guerdon.tasks.families.tiny import parity
+from guerdon.training.catalog import find_recipe
 
 RATES = st.integers(1, 15).map(lambda k: k / 16)
 

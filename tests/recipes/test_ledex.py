@@ -12,6 +12,7 @@ from small import small_lm
 
 import guerdon as gd
 from guerdon.core.column import Column
+from guerdon.core.example import ExamplePlay
 from guerdon.core.pack import pack
 from guerdon.core.task import Ask, Sampling
 from guerdon.engine.player import Player
@@ -35,6 +36,20 @@ from guerdon.tasks.code.failing_calls import first_failure
 
 FUNCTIONS = load("functions:2", checker="plain")
 SOURCE = debugged(FUNCTIONS)
+
+
+ROW = {"text": "Double x.", "code": "def f(x): return 2 * x", "test_list": ["assert f(2) == 4", "assert f(3) == 6"]}
+
+
+def test_rows_with_tests_are_debugged_without_known_errors():
+    rows = gd.tasks.rows([ROW, {**ROW, "text": "Twice x."}], "text", "code", solution_in="code", check_by="python")
+    source, task = debugged(rows), rows.get("train", 0)
+    assert first_failure(rows, task, "def f(x): return 4") == "assert f(3) == 6 fails"
+    assert first_failure(rows, task, ROW["code"]) == ""
+    ask = own_failures(source)._planted(ExamplePlay())
+    assert ask.shown.splitlines()[1:] == [task.prompt, "pass", "assert f(2) == 4 fails"] and KNOWN not in ask.note
+    right, half = (refinement(source)(program, task) for program in (ROW["code"], "def f(x): return 4"))
+    assert right.value == 5.0 and half.parts["tests"] == 0.5  # 5 (1 + 1) - 5
 
 
 def miss_of(task):

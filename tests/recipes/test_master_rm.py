@@ -62,6 +62,21 @@ def test_only_cut_ones_differ_by_the_share():
     assert 18 < differ < 42
 
 
+def test_rows_without_known_errors_are_judged_by_solutions_of_other_rows():
+    rows = [{"question": f"{n}+1?", "answer": str(n + 1)} for n in range(8)]
+    source = judged_candidates(gd.tasks.rows(rows, held_out=0.5))
+    for task in (source.get("train", i) for i in range(4)):
+        number = int(task.prompt.splitlines()[1][0])
+        *opener, candidate = task.prompt.splitlines()[3:]
+        assert task.prompt.splitlines()[:3] == ["verify", f"{number}+1?", f"reference {number + 1}"]
+        assert set(opener) <= set(OPENERS) and int(candidate) in range(1, 5)  # of its own split
+        assert task.answer == ("= yes" if candidate == str(number + 1) else "= no")
+    every = [judged_candidates(source.source, cuts=1.0).get("train", i) for i in range(4)]
+    assert {task.prompt.splitlines()[3] for task in every} <= set(OPENERS) and {t.answer for t in every} == {
+        "? -\n= no"
+    }
+
+
 def test_keys_are_held_out_and_always_a_no():
     source = keyed(CHAIN)
     tasks = [source.get("test", i) for i in range(200)]

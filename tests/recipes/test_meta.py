@@ -17,12 +17,12 @@ from guerdon.core.pack import pack
 from guerdon.core.task import Ask, Task
 from guerdon.credit.group_relative import centre
 from guerdon.envs.simple import single_turn
-from guerdon.loop.build import RunRequest, build
-from guerdon.loop.catalog import find_recipe
 from guerdon.models.tables import tabular
 from guerdon.recipes.curriculum.masa.parts import ROLE, asked_first, read_forecast, with_forecasts
 from guerdon.rewards.stage.score_stages import verified
 from guerdon.tasks.families.tiny import parity
+from guerdon.training.build import RunRequest, build
+from guerdon.training.catalog import find_recipe
 
 
 def said(text, ask, number=0, attempt=0, role=ROLE):

@@ -20,16 +20,16 @@ from guerdon.core.recipe import Study
 from guerdon.core.task import Ask, Task
 from guerdon.curricula.plain import uniform
 from guerdon.curricula.success_records import by_variance, history_of, rates, recorded
-from guerdon.loop.build import RunRequest, build
-from guerdon.loop.catalog import find_recipe
-from guerdon.loop.study import run_study
 from guerdon.models.tables import tabular
-from guerdon.store.event_types import Evaluated, StepDone
-from guerdon.store.events import EventLog
-from guerdon.store.folder import RunFolder
-from guerdon.store.run import Run
+from guerdon.runs.event_types import Evaluated, StepDone
+from guerdon.runs.events import EventLog
+from guerdon.runs.folder import RunFolder
+from guerdon.runs.run import Run
 from guerdon.studies.curves import held_out
 from guerdon.tasks import load
+from guerdon.training.build import RunRequest, build
+from guerdon.training.catalog import find_recipe
+from guerdon.training.study import run_study
 
 NAME = "one-shot-rlvr"
 

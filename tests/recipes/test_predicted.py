@@ -21,14 +21,14 @@ from guerdon.core.part import get_state, set_state
 from guerdon.core.task import Ask, Task
 from guerdon.curricula.forecast_problems import forecasts, nearest, predicted, prompts_alone
 from guerdon.curricula.plain import uniform
-from guerdon.loop.catalog import find_recipe
-from guerdon.loop.training import start
 from guerdon.losses.reward_modelling import outcome
 from guerdon.models import value_head
 from guerdon.models.language_model import lm
 from guerdon.models.tables import tabular
 from guerdon.tasks import load
 from guerdon.tasks.families.tiny import parity, successor
+from guerdon.training.catalog import find_recipe
+from guerdon.training.loop import start
 
 
 def reader(folder, opinion=True):

@@ -24,12 +24,12 @@ from guerdon.engine.player import Player
 from guerdon.envs.contrasting import side_by_side
 from guerdon.exams.exam import Exam, Sitting
 from guerdon.exams.scorers import first_error, implicit_pairs
-from guerdon.loop.catalog import find_recipe
 from guerdon.models.language_model import lm
 from guerdon.rewards.stage.score_stages import verified
 from guerdon.rewards.stage.step_labels import given_labels, labelled_solutions
 from guerdon.tasks.preference_files import preferences
 from guerdon.tasks.step_files import labelled_steps
+from guerdon.training.catalog import find_recipe
 
 QUIETLY = pytest.mark.filterwarnings("ignore::guerdon.core.errors.Notice")
 KEPT = gd.Options(save_every=1, eval_tasks=2)

@@ -11,8 +11,8 @@ from guerdon.core.example import ExamplePlay, example_tries
 from guerdon.core.pack import pack
 from guerdon.engine.player import Player
 from guerdon.envs.simple import single_turn
-from guerdon.loop.build import RunRequest, build
 from guerdon.rewards.formula.per_step import step_zscores
+from guerdon.training.build import RunRequest, build
 
 
 def numbers_of(completion: str) -> list[float]:

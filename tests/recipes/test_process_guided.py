@@ -17,10 +17,9 @@ from guerdon.core.pack import pack
 from guerdon.core.task import Ask, Sampling
 from guerdon.engine.player import Player
 from guerdon.envs.contrasting import side_by_side
-from guerdon.loop.catalog import find_recipe
-from guerdon.loop.proof.arms import arms_of
 from guerdon.losses.policy import clipped
 from guerdon.models import load
+from guerdon.prove.arms import arms_of
 from guerdon.recipes.process.scope.parts import parted, salvage, shaped, way_on
 from guerdon.recipes.process.t_reg import opposite_prompts, said_so, spread_by_tokens
 from guerdon.recipes.process.tp_grpo_thought.parts import by_line, each_line, paid_later, read_marks, thoughts
@@ -28,6 +27,7 @@ from guerdon.rewards import score, true_lines, verified
 from guerdon.tasks import by_steps
 from guerdon.tasks import load as load_task
 from guerdon.tasks.roles import marks
+from guerdon.training.catalog import find_recipe
 
 FAMILY = load_task("equation:6-7")
 QUIET = gd.Options(eval_tasks=0)

@@ -21,9 +21,6 @@ from guerdon.core.pack import pack
 from guerdon.core.task import Ask, Sampling, Task
 from guerdon.engine.player import Player
 from guerdon.envs.simple import single_turn
-from guerdon.loop.build import RunRequest, build
-from guerdon.loop.catalog import find_recipe
-from guerdon.loop.training import start
 from guerdon.models.frozen_copy import snapshot
 from guerdon.models.tables import tabular
 from guerdon.models.without_adapter import base
@@ -34,6 +31,9 @@ from guerdon.recipes.process.second_models import begun, beside, scorer_beside
 from guerdon.rewards.stage.score_stages import score
 from guerdon.tasks import load
 from guerdon.tasks.shown_answers import with_answer
+from guerdon.training.build import RunRequest, build
+from guerdon.training.catalog import find_recipe
+from guerdon.training.loop import start
 
 
 @gd.part

@@ -17,7 +17,6 @@ from guerdon.core.pack import pack
 from guerdon.core.recipe import Study
 from guerdon.engine.player import Player
 from guerdon.envs.simple import single_turn
-from guerdon.loop.catalog import find_recipe
 from guerdon.models import load as load_model
 from guerdon.models.language_model import lm
 from guerdon.recipes.process.biprm.parts import SECOND, labels_for_both, told_twice
@@ -36,6 +35,7 @@ from guerdon.recipes.process.scored_uses import imitating, paid_too, ranking
 from guerdon.rewards.model.reward_models import backwards
 from guerdon.tasks import load
 from guerdon.tasks.families.chained_arithmetic import chain
+from guerdon.training.catalog import find_recipe
 
 NAN = math.nan
 TEXT = "3*4=12\n12-5=7\n= 7"

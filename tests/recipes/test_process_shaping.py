@@ -11,7 +11,7 @@ from guerdon.core.column import Column
 from guerdon.core.errors import UserError
 from guerdon.core.example import ExamplePlay, example_tries
 from guerdon.core.part import fingerprint
-from guerdon.loop.catalog import find_recipe
+from guerdon.training.catalog import find_recipe
 
 TASK = gd.tasks.load("chain:1-2")
 QUICK = {"prompts": "2", "tries": "4", "max_tokens": "12", "lr": "1e-2"}

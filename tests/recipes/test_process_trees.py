@@ -17,7 +17,6 @@ from guerdon.core.task import Sampling
 from guerdon.credit.tree import branch_gain, prefix_gain
 from guerdon.engine.player import Player
 from guerdon.envs.simple import single_turn
-from guerdon.loop.catalog import find_recipe
 from guerdon.losses.pair import list_ranking
 from guerdon.models.tables import tabular
 from guerdon.rewards.stage.step_labels import line_ends
@@ -25,6 +24,7 @@ from guerdon.search.grown_trees import sampled_tree
 from guerdon.select.filters import unlikely
 from guerdon.select.pairs import step_pairs
 from guerdon.tasks.files import rows
+from guerdon.training.catalog import find_recipe
 
 QUIET = gd.Options(save_every=100, eval_tasks=0)
 

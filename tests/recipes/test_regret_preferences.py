@@ -9,7 +9,6 @@ import pytest
 import torch
 
 import guerdon as gd
-from guerdon.loop.catalog import find_recipe
 from guerdon.recipes.process.regret_preference_model.parts import (
     RewardReader,
     partial_return,
@@ -19,6 +18,7 @@ from guerdon.recipes.process.regret_preference_model.parts import (
     told,
 )
 from guerdon.studies.grid_worlds import FEATURES, MOVES, Worlds, random_worlds
+from guerdon.training.catalog import find_recipe
 
 LEFT, RIGHT = 2, 3
 STEP, GOAL = FEATURES.index("step"), FEATURES.index("goal")

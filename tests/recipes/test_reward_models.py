@@ -28,9 +28,6 @@ from guerdon.envs.contrasting import side_by_side
 from guerdon.envs.simple import single_turn
 from guerdon.exams.exam import Exam
 from guerdon.exams.scorers import first_error, first_error_scores, first_wrong, pair_accuracy
-from guerdon.loop.api import best_of
-from guerdon.loop.catalog import find_recipe
-from guerdon.loop.evaluate import evaluate
 from guerdon.models.language_model import lm
 from guerdon.models.tables import tabular
 from guerdon.rewards.asking.function import ask_all
@@ -39,6 +36,9 @@ from guerdon.rewards.model.reward_models import outcome_model, process_model
 from guerdon.rewards.stage.step_labels import checked_solutions, line_labels
 from guerdon.tasks.families.chained_arithmetic import chain
 from guerdon.tasks.families.tiny import parity
+from guerdon.training.api import best_of
+from guerdon.training.catalog import find_recipe
+from guerdon.training.evaluate import evaluate
 
 KEPT = gd.Options(save_every=1)
 NAN = math.nan

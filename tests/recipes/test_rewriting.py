@@ -18,8 +18,6 @@ from guerdon.core.example import ExamplePlay, example_tries
 from guerdon.core.pack import pack
 from guerdon.core.part import part
 from guerdon.core.task import Ask
-from guerdon.loop.build import RunRequest, build
-from guerdon.loop.catalog import find_recipe
 from guerdon.losses.penalties import kl
 from guerdon.models.tables import tabular
 from guerdon.recipes.curriculum.clpo.parts import eased_kl, restructured
@@ -27,6 +25,8 @@ from guerdon.recipes.curriculum.clpo.rewriting import by_rule, rewritten
 from guerdon.rewards.stage.score_stages import verified
 from guerdon.tasks import load
 from guerdon.tasks.family import Problem
+from guerdon.training.build import RunRequest, build
+from guerdon.training.catalog import find_recipe
 
 # --- by rule -----------------------------------------------------------------------------------------------------
 

@@ -9,7 +9,7 @@ from small import small_lm
 
 import guerdon as gd
 from guerdon.core.part import fingerprint
-from guerdon.loop.catalog import find_recipe
+from guerdon.training.catalog import find_recipe
 
 TASK = gd.tasks.text_to_sql(level=1, checker="plain")
 QUICK = {"prompts": "2", "tries": "4", "max_tokens": "12", "lr": "1e-2"}

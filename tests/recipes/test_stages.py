@@ -11,11 +11,11 @@ from guerdon.core.errors import UserError
 from guerdon.core.example import ExamplePlay
 from guerdon.core.part import get_state, set_state
 from guerdon.curricula.plain import in_stages, uniform
-from guerdon.loop.build import RunRequest, build
-from guerdon.loop.catalog import find_recipe
 from guerdon.models.tables import tabular
 from guerdon.tasks import load
 from guerdon.tasks.closed import closed_form
+from guerdon.training.build import RunRequest, build
+from guerdon.training.catalog import find_recipe
 
 
 def along(made, steps):
@@ -85,10 +85,24 @@ def test_a_closed_form_is_answered_with_a_choice(role, words):
         assert [source.check(task, f"= {word}") for word in sorted(words)] == [float(w == right) for w in sorted(words)]
 
 
-def test_a_single_kind_has_a_closed_form_too_and_other_tasks_have_none():
+def test_a_single_kind_has_a_closed_form_too():
     assert list(closed_form(load("chain:2")).kinds()) == ["prefer/chain:2"]
-    with pytest.raises(UserError, match="parity has no closed form"):
-        closed_form(load("parity"))
+
+
+def test_other_tasks_offer_their_answer_among_those_of_other_problems():
+    rows = [{"question": f"{n} + 1?", "answer": str(n + 1), "sort": "even" if n % 2 == 0 else "odd"} for n in range(12)]
+    source = closed_form(gd.tasks.rows(rows, kind="sort", held_out=0.5))
+    assert list(source.kinds()) == ["offered/data/even:1", "offered/data/odd:1"]
+    for task in (source.get("train", i) for i in range(6)):
+        number = int(task.prompt.split()[0])
+        offered = {line[0]: int(line[3:]) for line in task.prompt.splitlines()[1:]}
+        assert sorted(offered.values()) == ([1, 3, 5] if number % 2 == 0 else [2, 4, 6])  # of its kind, none held out
+        assert offered[task.answer] == number + 1
+        for letter, value in offered.items():
+            right = float(value == number + 1)
+            assert source.check(task, letter) == source.check(task, f"The answer is {letter}.") == right
+            assert source.check(task, str(value)) == right
+    assert source.get("train", 0) == source.get("train", 0)
 
 
 # --- the recipe --------------------------------------------------------------------------------------------------

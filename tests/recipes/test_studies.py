@@ -19,8 +19,6 @@ from guerdon.core.errors import UserError
 from guerdon.core.optim import sgd
 from guerdon.core.schedule import linear
 from guerdon.core.seeds import generator
-from guerdon.loop.catalog import find_recipe
-from guerdon.loop.study import StudyRun
 from guerdon.recipes.curriculum import curricula_in_federated_learning as federated
 from guerdon.recipes.curriculum.curricula_in_federated_learning import (
     Clients,
@@ -52,6 +50,8 @@ from guerdon.studies.classify import (
 )
 from guerdon.studies.digits import Examples, digits
 from guerdon.studies.schedules import rex
+from guerdon.training.catalog import find_recipe
+from guerdon.training.study import StudyRun
 
 STUDIES = [
     "rex",

@@ -8,11 +8,11 @@ import pytest
 
 import guerdon as gd
 from guerdon.core.errors import UserError
-from guerdon.loop.catalog import find_recipe
 from guerdon.models.tables import tabular
 from guerdon.recipes.curriculum.multi_domain_rlvr_study import by_domain, domains_of, gains, split
-from guerdon.store.run import Run
+from guerdon.runs.run import Run
 from guerdon.tasks import load
+from guerdon.training.catalog import find_recipe
 
 NAME = "multi-domain-rlvr-study"
 

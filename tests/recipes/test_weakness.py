@@ -17,12 +17,12 @@ from guerdon.core.example import ExamplePlay
 from guerdon.core.pack import pack
 from guerdon.core.part import get_state, part, set_state
 from guerdon.curricula.plain import APART
-from guerdon.loop.catalog import find_recipe
 from guerdon.models.tables import tabular
 from guerdon.recipes.curriculum.sws.parts import failure_rates, is_weak, shared_out, slope, weakness
 from guerdon.rewards.stage.score_stages import verified
-from guerdon.store.event_types import StepDone
+from guerdon.runs.event_types import StepDone
 from guerdon.tasks import load
+from guerdon.training.catalog import find_recipe
 
 # --- what is weak ------------------------------------------------------------------------------------------------
 

@@ -12,11 +12,11 @@ import guerdon as gd
 from guerdon.core.model import weights_hash
 from guerdon.core.recipe import Study
 from guerdon.core.task import kinds_of
-from guerdon.loop.catalog import find_recipe
 from guerdon.models.tables import tabular
 from guerdon.recipes.curriculum.simplerl_zoo import blunted, fitting, is_marked, marked, unmarked
-from guerdon.store.run import Run
+from guerdon.runs.run import Run
 from guerdon.tasks import load
+from guerdon.training.catalog import find_recipe
 
 NAME = "simplerl-zoo"
 

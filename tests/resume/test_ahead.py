@@ -9,7 +9,7 @@ from scheduling import mostly_slow
 
 import guerdon as gd
 from guerdon.core.learn import Learn
-from guerdon.store.rollout_files import read_batch
+from guerdon.runs.rollout_files import read_batch
 
 STEPS = 6
 

@@ -13,12 +13,12 @@ import guerdon as gd
 from guerdon.core.errors import RunStopped, UserError
 from guerdon.core.learn import Learn
 from guerdon.core.part import part
-from guerdon.loop import early_rollouts
 from guerdon.recipes.house.grpo import grpo
-from guerdon.store.event_types import StepDone
-from guerdon.store.events import read_events
-from guerdon.store.folder import RunFolder
-from guerdon.store.rollout_files import batch_bytes, read_batch
+from guerdon.runs import early_rollouts
+from guerdon.runs.event_types import StepDone
+from guerdon.runs.events import read_events
+from guerdon.runs.folder import RunFolder
+from guerdon.runs.rollout_files import batch_bytes, read_batch
 
 OPTIONS = gd.Options(eval_tasks=0, save_every=2)
 
@@ -141,10 +141,10 @@ def test_what_keeps_a_file_from_being_written_stops_the_run_in_its_own_words(tmp
 
 
 KILLS = {
-    "before a file is put aside": "import guerdon.loop.early_rollouts as f; die_at(f, 'put_aside', 8)",
-    "after it was put aside": "import guerdon.loop.early_rollouts as f; die_at(f, 'put_aside', 8, after=True)",
-    "before it is put in place": "import guerdon.loop.early_rollouts as f; die_at(f, 'put_in_place', 8)",
-    "after it was put in place": "import guerdon.loop.early_rollouts as f; die_at(f, 'put_in_place', 8, after=True)",
+    "before a file is put aside": "import guerdon.runs.early_rollouts as f; die_at(f, 'put_aside', 8)",
+    "after it was put aside": "import guerdon.runs.early_rollouts as f; die_at(f, 'put_aside', 8, after=True)",
+    "before it is put in place": "import guerdon.runs.early_rollouts as f; die_at(f, 'put_in_place', 8)",
+    "after it was put in place": "import guerdon.runs.early_rollouts as f; die_at(f, 'put_in_place', 8, after=True)",
 }
 
 

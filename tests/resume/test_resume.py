@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 import guerdon as gd
-from guerdon.store.event_types import Started, StepDone
-from guerdon.store.events import read_events
-from guerdon.store.run import Run
+from guerdon.runs.event_types import Started, StepDone
+from guerdon.runs.events import read_events
+from guerdon.runs.run import Run
 
 RECIPE = str(Path(__file__).parent / "everything.py")
 OPTIONS = gd.Options(save_every=3, eval_every=10, eval_tasks=4)
@@ -44,14 +44,14 @@ MOMENTS = {
     "sampling": "from guerdon.models.tables import tabular; die_at(tabular, 'act', 40)",
     "learning": "from guerdon.core.learn import Learn; die_at(Learn, 'update', 77)",
     "between optimiser steps": "from guerdon.core.learn import Learn; die_at(Learn, 'update', 78, after=True)",
-    "writing a checkpoint": "import guerdon.store.checkpoint as c; die_at(c, 'save_tensors', 4, after=True)",
-    "reading a checkpoint back": "import guerdon.store.checkpoint as c; die_at(c, 'manifest_fault', 5)",
-    "dropping an older checkpoint": "import guerdon.store.checkpoint as c; die_at(c.shutil, 'rmtree', 3)",
-    "between a checkpoint and its event": "import guerdon.loop.save_beside as s; die_at(s, 'Written', 4)",
-    "renaming a checkpoint": "import guerdon.store.whole_files as f; die_at(f, 'sync', 60)",
+    "writing a checkpoint": "import guerdon.runs.checkpoint as c; die_at(c, 'save_tensors', 4, after=True)",
+    "reading a checkpoint back": "import guerdon.runs.checkpoint as c; die_at(c, 'manifest_fault', 5)",
+    "dropping an older checkpoint": "import guerdon.runs.checkpoint as c; die_at(c.shutil, 'rmtree', 3)",
+    "between a checkpoint and its event": "import guerdon.training.save_beside as s; die_at(s, 'Written', 4)",
+    "renaming a checkpoint": "import guerdon.runs.whole_files as f; die_at(f, 'sync', 60)",
     "writing rollouts": "import pyarrow.parquet as p; die_at(p, 'write_table', 11, after=True)",
     "writing an event": """
-from guerdon.store.events import EventLog
+from guerdon.runs.events import EventLog
 class Torn:
     def __init__(self, file): self.file, self.lines = file, 0
     def write(self, line):
@@ -158,7 +158,7 @@ def test_how_a_run_is_kept_does_not_change_it(tmp_path, unbroken):
 @pytest.fixture(scope="module")
 def short(tmp_path_factory):
     """A run of three steps, and the batches that were written down meanwhile, by the names of their files."""
-    from guerdon.loop.early_rollouts import EarlyRollouts
+    from guerdon.runs.early_rollouts import EarlyRollouts
 
     seen = {}
     plain = EarlyRollouts.finish

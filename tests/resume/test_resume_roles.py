@@ -12,10 +12,10 @@ from watching import Watched
 
 import guerdon as gd
 from guerdon.core.part import walk
-from guerdon.loop.resume import restore
-from guerdon.loop.training import start
+from guerdon.runs.folder import RunFolder
 from guerdon.select.memory import remembered
-from guerdon.store.folder import RunFolder
+from guerdon.training.loop import start
+from guerdon.training.resume import restore
 
 RECIPE = str(Path(__file__).parent / "roles.py")
 OPTIONS = gd.Options(save_every=3, eval_tasks=0)

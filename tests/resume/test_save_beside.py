@@ -23,14 +23,14 @@ from guerdon.core.errors import Notice, RunStopped, UserError
 from guerdon.core.learn import Learn
 from guerdon.core.manifest import OWNER, file_hash
 from guerdon.core.model import weights_hash
-from guerdon.loop import save_beside
 from guerdon.models import huggingface, model_loading, text
 from guerdon.models.language_model import lm
-from guerdon.store import checkpoint as checkpoints
-from guerdon.store.checkpoint import list_checkpoints, save_tensors, take
-from guerdon.store.event_types import Saved, StepDone, Stopped
-from guerdon.store.events import read_events
-from guerdon.store.folder import RunFolder
+from guerdon.runs import checkpoint as checkpoints
+from guerdon.runs.checkpoint import list_checkpoints, save_tensors, take
+from guerdon.runs.event_types import Saved, StepDone, Stopped
+from guerdon.runs.events import read_events
+from guerdon.runs.folder import RunFolder
+from guerdon.training import save_beside
 
 WAIT = 120.0  # seconds until a test that hangs is taken to fail
 EVERY = gd.Options(save_every=1, eval_tasks=0)

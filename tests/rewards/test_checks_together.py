@@ -18,12 +18,12 @@ from guerdon.core.errors import UserError
 from guerdon.core.pack import pack
 from guerdon.core.part import part
 from guerdon.core.task import Task, checks_later, truth_later, truth_of
-from guerdon.loop.training import start
 from guerdon.rewards.stage.score_stages import checker, verified
 from guerdon.sandbox import Cause, Limits, shared_sandbox
 from guerdon.sandbox.ran_program import Ran
 from guerdon.tasks.code import function_checks
 from guerdon.tasks.field import program_tests, sql_tasks
+from guerdon.training.loop import start
 
 sys.path.append(str(Path(__file__).parent.parent / "resume"))
 sys.path.append(str(Path(__file__).parent.parent / "sandbox"))

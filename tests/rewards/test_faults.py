@@ -21,7 +21,7 @@ from guerdon.envs.simple import single_turn
 from guerdon.losses.policy import clipped
 from guerdon.models.tables import tabular
 from guerdon.rewards.stage.score_stages import score
-from guerdon.store.event_types import ScoresMissing
+from guerdon.runs.event_types import ScoresMissing
 
 SAMPLES = 1000
 SECONDS = 0.5  # of its own time, for one call: what a busy machine costs it is not charged

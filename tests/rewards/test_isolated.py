@@ -13,9 +13,9 @@ import pytest
 import guerdon as gd
 from guerdon.core.column import Reason
 from guerdon.core.pack import pack
-from guerdon.loop.training import start
 from guerdon.rewards.formula.algebra import blend
 from guerdon.rewards.stage.score_stages import score
+from guerdon.training.loop import start
 
 sys.path.append(str(Path(__file__).parent.parent / "resume"))
 from everything import everything

@@ -10,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scheduling import examples
 
-from guerdon.core.answer_text import NOTHING, find_json
 from guerdon.core.column import Reason
 from guerdon.core.errors import UserError
 from guerdon.rewards.asking.function import ask_all
@@ -21,6 +20,7 @@ from guerdon.rewards.text.answers import (
     maths,
 )
 from guerdon.rewards.text.shape import has_format
+from guerdon.text.answers import NOTHING, find_json
 
 SCHEMA = {
     "type": "object",

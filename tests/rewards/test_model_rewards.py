@@ -20,7 +20,6 @@ from guerdon.core.errors import UserError
 from guerdon.core.pack import pack
 from guerdon.core.task import Sampling
 from guerdon.engine.player import Player
-from guerdon.loop.training import start
 from guerdon.models import value_head
 from guerdon.models.frozen_copy import snapshot
 from guerdon.models.language_model import lm
@@ -30,6 +29,7 @@ from guerdon.rewards.formula.algebra import blend
 from guerdon.rewards.model.confidence import likelihood, low_entropy, self_certainty
 from guerdon.rewards.model.reward_models import implicit, outcome_model, process_model
 from guerdon.rewards.stage.score_stages import score
+from guerdon.training.loop import start
 
 sys.path.append(str(Path(__file__).parent.parent / "resume"))
 from everything import everything

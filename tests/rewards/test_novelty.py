@@ -17,7 +17,7 @@ from guerdon.core.part import get_state, set_state
 from guerdon.rewards.formula.algebra import blend
 from guerdon.rewards.memory.novelty import count_novelty, embedding_novelty, hashed_ngrams, rnd
 from guerdon.rewards.stage.score_stages import score
-from guerdon.store.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
+from guerdon.runs.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
 
 sys.path.append(str(Path(__file__).parent.parent / "resume"))
 from everything import everything

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from guerdon.core.answer_text import number
 from guerdon.rewards.text.answers import (
     numeric,
 )
+from guerdon.text.answers import number
 
 PROBLEMS = Path(__file__).parents[2].parent / "shared" / "data" / "gsm8k_train.jsonl"
 

@@ -13,7 +13,6 @@ from guerdon.core.column import Reason
 from guerdon.core.pack import pack
 from guerdon.core.task import Sampling
 from guerdon.engine.player import Player
-from guerdon.loop.readings import fill_needs
 from guerdon.models.tables import tabular
 from guerdon.rewards.asking.function import Leaf
 from guerdon.rewards.formula.algebra import blend
@@ -21,6 +20,7 @@ from guerdon.rewards.formula.per_step import shortfall
 from guerdon.rewards.formula.scores import Outcome
 from guerdon.rewards.stage.placing import step_column
 from guerdon.rewards.stage.score_stages import score
+from guerdon.training.readings import fill_needs
 
 
 def scored(reward, *episodes, models=None):

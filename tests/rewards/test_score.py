@@ -12,11 +12,11 @@ from killing import Killed
 import guerdon as gd
 from guerdon.core.column import Reason
 from guerdon.core.pack import pack
-from guerdon.loop.training import start
 from guerdon.rewards.asking.function import Leaf
 from guerdon.rewards.formula.algebra import blend, by_metric, normalised
 from guerdon.rewards.formula.scores import Outcome
 from guerdon.rewards.stage.score_stages import score
+from guerdon.training.loop import start
 
 sys.path.append(str(Path(__file__).parent.parent / "resume"))
 from everything import everything

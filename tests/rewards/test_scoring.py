@@ -17,12 +17,12 @@ from guerdon.bridges.verl import for_verl
 from guerdon.core.column import Reason
 from guerdon.core.errors import UserError
 from guerdon.core.pack import pack
-from guerdon.loop.training import start
 from guerdon.rewards.asking.function import Leaf
 from guerdon.rewards.formula.reward import Around
 from guerdon.rewards.formula.scores import Outcome, Scores, numbers
 from guerdon.rewards.memory.novelty import rnd
 from guerdon.rewards.stage.score_stages import score
+from guerdon.training.loop import start
 
 sys.path.append(str(Path(__file__).parent.parent / "resume"))
 sys.path.append(str(Path(__file__).parent.parent))

@@ -12,7 +12,7 @@ from torch import nn
 import guerdon as gd
 from guerdon.core.model import Model, Reply
 from guerdon.core.task import truth_of
-from guerdon.loop.text_rewards import reads_text
+from guerdon.training.text_rewards import reads_text
 
 QUIET = {"eval_tasks": 0}
 

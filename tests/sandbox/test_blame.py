@@ -16,7 +16,7 @@ import guerdon as gd
 from guerdon.core.errors import UserError
 from guerdon.rewards.asking import calls
 from guerdon.sandbox import Cause, Limits, SandboxPool
-from guerdon.sandbox.ran_program import Ran
+from guerdon.sandbox.ran_program import Ran, ran_from
 from guerdon.sandbox.zygote_handle import SandboxLost, ZygoteHandle
 from guerdon.tasks.field.program_tests import SandboxBroke, judged, passes_tests
 
@@ -50,6 +50,15 @@ WAYS = (
         "def f(x): raise KeyError",
     ),
     Way("does not define what its tests call", "raised", "program", "wrong", "", "g = 1"),
+    Way(
+        "defines a class where its tests call a function",
+        "raised",
+        "program",
+        "wrong",
+        "",
+        "class f:\n def __init__(self, x): self.x = x",
+        "assert f(1).x == 1",
+    ),
     Way(
         "returns something that is not plain data, or exceeds the size limit",
         "raised",
@@ -96,6 +105,14 @@ WAYS = (
         "f(1)\nassert True",
     ),
     Way(
+        "makes refused system calls without end",
+        "forbidden",
+        "program",
+        "wrong",
+        "failed",
+        "import ctypes\nlibc = ctypes.CDLL(None)\ndef f(x):\n while True: libc.kill(1, 9)",
+    ),
+    Way(
         "exceeds its processor time, or its tests do with its result",
         "cpu",
         "program",
@@ -134,7 +151,7 @@ WAYS = (
         " for _ in range(99): threading.Thread(target=time.sleep, args=(9,), daemon=True).start()",
     ),
     Way(
-        "its tests pass it a function or class",
+        "its tests pass it a function, a class or other data that is not plain",
         "broken",
         "tests",
         "failed",
@@ -197,6 +214,18 @@ def test_every_way_to_end(pool, way, monkeypatch):
     if way.called:
         called = pool.call_now(way.program + "\nlast = f", [{"x": 1}], name="f", limits=limits)
         assert calls._result_of_box(called).kind == way.called, called
+
+
+@pytest.mark.parametrize(
+    ("processes", "tester", "cause"),
+    [(1, -9, Cause.BROKEN), (2, -9, Cause.RAISED), (2, 0, Cause.RAISED), (1, -11, Cause.CRASHED), (1, 0, Cause.RAISED)],
+)
+def test_tests_that_end_without_a_verdict(processes, tester, cause):
+    """That they are killed is the machine's doing only where no program could have done it."""
+    facts = {"kind": "check", "over": "", "error": "", "status": 0, "processes": processes, "tester": tester}
+    facts |= {"cpu": 0.0, "wall": 0.0, "forbidden": [], "full": False}
+    ran = ran_from(facts, [b""] * 4)
+    assert (ran.cause, verdict(ran)) == (cause, "failed" if cause is Cause.BROKEN else "wrong"), ran
 
 
 def test_no_liar_is_better_off_than_wrong(pool):

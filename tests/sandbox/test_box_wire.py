@@ -10,7 +10,7 @@ import time
 import pytest
 
 from guerdon.sandbox import seccomp_filter
-from guerdon.sandbox.plain_data import DEEPEST, NotPlain, plain_form, plain_value
+from guerdon.sandbox.plain_data import DEEPEST, MOST_OF_ONE_HASH, NotPlain, plain_form, plain_value
 from guerdon.sandbox.syscall_numbers import AUDIT_ARCH, TABLES
 
 ODD_VALUES = [
@@ -87,10 +87,15 @@ def test_keys_of_one_hash_are_refused_before_they_take_hours():
             plain_value(form)
     assert time.process_time() - began < 5
     assert len(plain_value(["s", *range(20_000)])) == 20_000
+    few = colliding[: MOST_OF_ONE_HASH + 1]  # many such sets take as long as one that is large
+    for form in (["s", *few], ["l", ["z", *few]], ["d", *(part for key in few for part in (key, 0))]):
+        with pytest.raises(NotPlain, match="one hash"):
+            plain_value(form)
+    assert len(plain_value(["s", *few[1:]])) == MOST_OF_ONE_HASH
 
 
 REFUSED = """
-inotify_init1 inotify_add_watch flock mincore sendmsg sendmmsg setsockopt socketpair
+pipe2 inotify_init1 inotify_add_watch flock mincore sendmsg sendmmsg setsockopt socketpair
 ptrace mount unshare setns bpf keyctl perf_event_open io_uring_setup userfaultfd socket connect bind memfd_create execveat
 process_vm_writev pidfd_getfd pidfd_open init_module chroot setuid capset seccomp splice open_by_handle_at shmget mq_open
 """
@@ -157,15 +162,18 @@ def test_the_filter_of_each_machine(machine, monkeypatch):
         *(NOTIFY, ALLOW, NOTIFY),
     ]
     assert [call(strict, "epoll_ctl", 3, operation) for operation in (1, 2, 3)] == [NOTIFY, ALLOW, ALLOW]
-    assert [call(strict, "fcntl", 3, lock) for lock in (5, 6, 7, 36, 37, 38)] == [
-        *(ALLOW, NOTIFY, NOTIFY),
-        *(ALLOW, NOTIFY, NOTIFY),
-    ]
+    for program, locked in ((strict, 0x50000), (wide, NOTIFY)):
+        assert [call(program, "fcntl", 3, lock) for lock in (5, 6, 7, 36, 37, 38)] == [
+            *(ALLOW, locked, locked),
+            *(ALLOW, locked, locked),
+        ]
+        assert call(program, "prctl", 0x53564D41, 0) == 0x50016, "a name for a mapping"
     assert [call(strict, "prctl", *given) for given in ((4, 0), (4, 1), (15, 0), (22, 2), (38, 1))] == [
         *(ALLOW, NOTIFY, ALLOW),
         *(NOTIFY, NOTIFY),
     ]
     assert call(wide, "prctl", 4, 0) == NOTIFY
+    assert [call(wide, "madvise", 0, 0, advice) for advice in (4, 22, 23, 25)] == [ALLOW, NOTIFY, NOTIFY, NOTIFY]
     assert [call(strict, "clone", flags) for flags in (thread, process, thread | namespace)] == [ALLOW, NOTIFY, NOTIFY]
     assert [call(wide, "clone", flags) for flags in (process, process | namespace)] == [NOTIFY, 0x50001]
     assert [call(strict, "kill", pid) for pid in (7, 1, 0, 2**32 - 1)] == [ALLOW, NOTIFY, NOTIFY, NOTIFY]

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import sys
+import tempfile
+import threading
+import time
 from pathlib import Path
 
 import pytest
 
 from guerdon.core.errors import UserError
-from guerdon.sandbox import Cause, Limits, SandboxPool
+from guerdon.sandbox import Cause, Limits, Ran, SandboxPool
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="full isolation takes Linux")
 SMALL = Limits(cpu=0.2, wall=10.0, memory=64 << 20, disk=1 << 20, output=1 << 12)
@@ -183,3 +187,79 @@ def test_limits_that_make_no_sense_are_refused():
             Limits(**wrong)
     with pytest.raises(UserError, match="did you mean 'full'"):
         SandboxPool(isolation="ful")
+
+
+@pytest.fixture
+def see_folder():
+    """A folder that whoever programs run as may read."""
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder).chmod(0o755)
+        yield Path(folder)
+
+
+@pytest.mark.parametrize("processes", [1, 2])
+@pytest.mark.parametrize("lock", ["fcntl.lockf(file, fcntl.LOCK_SH)", "fcntl.fcntl(file, 37, bytes(32))"])
+def test_locks_of_a_program_keep_nobody_out(see_folder, processes, lock):
+    """Of a file that it may only read: another process can lock that for writing. Command 37 of fcntl locks for an open file,
+    and 32 zeros lock all of it for reading."""
+    seen = see_folder / "seen"
+    seen.write_text("x")
+    seen.chmod(0o644)
+    waits = f"import fcntl\nfile = open({str(seen)!r}, 'rb')\n"
+    waits += f"try: {lock}\nexcept PermissionError: pass\nprint('locked', flush=True)\nimport time\ntime.sleep(60)"
+    done: list[Ran] = []
+    with SandboxPool(workers=1, see=[see_folder]) as pool, open(seen, "r+b") as file:
+        limits = Limits(wall=2.0, processes=processes)
+        program = threading.Thread(target=lambda: done.append(pool.python_now(waits, limits=limits)))
+        program.start()
+        while program.is_alive():
+            fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.lockf(file, fcntl.LOCK_UN)
+            time.sleep(0.01)
+        program.join()
+    assert (done[0].cause, done[0].stdout) == (Cause.WALL, "locked\n"), done
+
+
+DATABASE = """
+import os, sqlite3
+opened = sqlite3.connect("numbers.db", timeout=30)
+with opened:
+    opened.execute("create table numbers (n int)")
+opened.close()
+children = {processes} - 1
+for number in range(children):
+    if os.fork() == 0:
+        own = sqlite3.connect("numbers.db", timeout=30)
+        for n in range(20):
+            with own:
+                own.execute("insert into numbers values (?)", (n,))
+        os._exit(0)
+assert not any(os.wait()[1] for _ in range(children))
+print(sqlite3.connect("numbers.db").execute("select count(*) from numbers").fetchone()[0])
+"""
+
+
+@pytest.mark.parametrize("processes", [1, 3])
+def test_a_program_can_lock_its_own_files(pool, processes):
+    """SQLite does; where several processes write, each waits for the others."""
+    ran = pool.python_now(DATABASE.format(processes=processes), limits=Limits(cpu=20.0, wall=60.0, processes=processes))
+    assert (ran.cause, ran.stdout) == (Cause.DONE, f"{20 * (processes - 1)}\n"), ran
+
+
+PIPES = """
+import os
+for _ in range(500):
+    for end in os.pipe(): os.close(end)
+kept = []
+try:
+    while True: kept.append(os.pipe())
+except OSError as error:
+    os.write(1, f"{len(kept)} {error.strerror}\\n".encode())
+"""
+
+
+def test_pipes_that_are_open_have_a_limit_and_those_that_were_have_none(pool):
+    """All pipes of a user share a number of pages, beyond which new ones have two: 64 boxes with ten each leave some."""
+    ran = pool.python_now(PIPES, limits=Limits(cpu=20.0, wall=60.0))
+    count, error = ran.stdout.strip().split(" ", 1)
+    assert error == "Too many open files" and 8 <= int(count) <= 12, ran

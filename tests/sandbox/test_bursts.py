@@ -15,7 +15,7 @@ from guerdon.sandbox import Cause, Limits, Ran, SandboxPool
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="full isolation takes Linux")
 MORE = 1.1  # of a limit, the kernel's memory included
 START = """
-import ctypes, mmap, os, threading, time
+import ctypes, mmap, os, select, socket, subprocess, threading, time
 libc = ctypes.CDLL(None, use_errno=True)
 libc.mmap.restype = libc.mremap.restype = ctypes.c_void_p
 libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_long]
@@ -25,6 +25,30 @@ def taken(kind, size=PIECE, end=-1, at=None):
     place = libc.mmap(at, size, 3, kind, end, 0)
     if place == 2**64 - 1: raise MemoryError
     return place
+libc.mprotect.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
+def cut(place, size=PIECE):
+    # Into pages: the kernel keeps something for each.
+    for at in range(0, size, 8192): libc.mprotect(place + at, 4096, 1)
+def fill_sockets_and_pipes():
+    kept = []
+    try:
+        while True: kept += [end.detach() for end in socket.socketpair()]
+    except OSError: pass
+    try:
+        while True: kept += os.pipe()
+    except OSError: pass
+    for end in kept:
+        os.set_blocking(end, False)
+        try:
+            while True: os.write(end, bytes(1 << 14))
+        except OSError: pass
+    poll = select.epoll()
+    for number in kept[-2:]:
+        try:
+            for copy in range(100, 127):
+                os.dup2(number, copy)
+                poll.register(copy)
+        except OSError: pass
 def fill(place, size=PIECE): ctypes.memset(place, 1, size)
 def children():
     # In the first process how many it has; in each of them None.
@@ -81,6 +105,9 @@ BURSTS = {  # what {n} processes do at once, each with a piece of memory that al
     "each scatters its pages": (
         "several(lambda: [fill(taken(PRIVATE, 4096, -1, 0x100000000 + (n << 30)), 1) for n in range(1, 9000)])"
     ),
+    "each cuts what it has not touched into pages, and takes some": (
+        "def work():\n cut(taken(PRIVATE))\n fill(taken(PRIVATE, PIECE // 8), PIECE // 8)\nseveral(work)"
+    ),
 }
 ALONE = {  # what one process does
     "cuts what it shares down to a page, whose others stay": (
@@ -104,6 +131,10 @@ ALONE = {  # what one process does
         "import resource\nresource.setrlimit(9, (resource.getrlimit(9)[1],) * 2)\n"
         "kept = []\nwhile True: kept.append(bytearray(b'x') * (1 << 20))"
     ),
+    "takes all there is, cuts it into pages, and fills sockets and pipes": (
+        "fill_sockets_and_pipes()\nplace = taken(PRIVATE)\nfill(place)\ncut(place)\n"
+        "kept = []\nwhile True: kept.append(bytearray(b'x') * (1 << 18))"
+    ),
     "fills in one call": "place = taken(PRIVATE | 0x8000)\nplace = taken(PRIVATE | 0x8000)",
 }
 HONEST = {  # what {n} processes may do: they are within their limit, if only just, and are through
@@ -118,6 +149,13 @@ HONEST = {  # what {n} processes may do: they are within their limit, if only ju
     "share one mapping": (
         "shared = mmap.mmap(-1, 100 << 20)\ncount = children()\nshared[count or 0] += 7\nthrough(count)\n"
         "assert shared[0] == 7 * ({n} - 1) and shared[{n} - 1] == 7"
+    ),
+    "start programs": (
+        "place = taken(PRIVATE, 150 << 20)\nfill(place, 150 << 20)\n"
+        "for _ in range(200): subprocess.run(['/bin/true'], check=True)"
+    ),
+    "cut what they inherit into pages": (
+        "place = taken(PRIVATE, 100 << 20)\nfill(place, 100 << 20)\ncut(place, 20 << 20)\nthrough(children())"
     ),
     "work in a pool": (
         "import multiprocessing\nwith multiprocessing.get_context('fork').Pool({n} - 1) as pool:\n"

@@ -1,4 +1,4 @@
-"""240 hostile programs of 24 kinds beside 20 honest neighbours: each has a cause of its own, and none takes what is not its.
+"""260 hostile programs of 26 kinds beside 20 honest neighbours: each has a cause of its own, and none takes what is not its.
 
 Each limit is measured by itself, from outside of the box: memory with the kernel's, disk, output, open files, processes,
 processor time and waiting. No control group holds these boxes.
@@ -50,7 +50,7 @@ KINDS: dict[str, tuple[Limits, str, str]] = {
     ),
     "pipes": (
         LIMITS,
-        "raised",
+        "forbidden",
         "import os\nfor _ in range(4000):\n a, b = os.pipe()\n os.set_blocking(b, False)\n os.write(b, bytes({size}))",
     ),
     "tables of files": (
@@ -75,7 +75,7 @@ KINDS: dict[str, tuple[Limits, str, str]] = {
         "  for poll in kept: poll.register(number)\n  os.close(number)",
     ),
     "file locks": (
-        Limits(cpu=20.0, wall=60.0),
+        Limits(cpu=20.0, wall=60.0, processes=2),
         "forbidden",
         "import fcntl\nkept = []\nfor name in range(60):\n kept.append(open(str(name), 'wb'))\n"
         " for at in range(500 + 50 * {n}): fcntl.lockf(kept[-1], fcntl.LOCK_EX, 1, 2 * at)",
@@ -130,6 +130,21 @@ KINDS: dict[str, tuple[Limits, str, str]] = {
         "import ctypes, time\nlibc = ctypes.CDLL(None)\nlibc.mmap.restype = ctypes.c_void_p\nfor number in range(1, 60_000):\n"
         " at = 0x100000000 + (number << (30 - {n} % 2))\n"
         " ctypes.memset(libc.mmap(ctypes.c_void_p(at), ctypes.c_size_t(4096), 3, 0x22, -1, 0), 1, 1)\ntime.sleep(1)",
+    ),
+    "mappings of children": (
+        SEVERAL,
+        "memory",
+        "import ctypes, os, time\nlibc = ctypes.CDLL(None)\nlibc.mmap.restype = ctypes.c_void_p\n"
+        "for _ in range(7):\n if os.fork() == 0: break\n"
+        "place = libc.mmap(None, ctypes.c_size_t(250 << 20), 0, 0x22, -1, 0)\n"
+        "for at in range(0, 250 << 20, 8192): libc.mprotect(ctypes.c_void_p(place + at), ctypes.c_size_t(4096), 1)\n"
+        "kept = bytearray(b'x') * ((10 + {n}) << 20)\ntime.sleep(30)",
+    ),
+    "memory under the name of a size": (
+        LIMITS,
+        "memory",
+        "import ctypes\nctypes.CDLL(None).prctl(15, b'%d kB' % {n} if {n} % 2 else b'{n}x kB', 0, 0, 0)\n"
+        "kept = []\nwhile len(kept) < 4000: kept.append(bytearray(b'x') * ({size} << 12))",
     ),
     "many descriptors of a file": (
         LIMITS,
@@ -192,9 +207,9 @@ def programs() -> Iterator[tuple[str, Limits, set[Cause], str]]:
             yield f"{kind}, {n}", limits, {Cause(cause) for cause in causes.split("|")}, text
 
 
-def test_there_are_240_of_24_kinds():
+def test_there_are_260_of_26_kinds():
     each = [*programs()]
-    assert (len(each), len(KINDS), len({source for *_, source in each})) == (240, 24, 240)
+    assert (len(each), len(KINDS), len({source for *_, source in each})) == (260, 26, 260)
 
 
 @pytest.mark.slow

@@ -67,7 +67,7 @@ def test_what_the_kernel_keeps_for_a_program_counts():
     """Full sockets and memory that are allowed one by one, with a limit that has room for one of them."""
     tight = Limits(cpu=20.0, wall=60.0, memory=240 << 20, disk=1 << 20)
     with SandboxPool(workers=1, cgroup=True) as pool:
-        assert pool.python_now(SOCKETS.format(pairs=28, more=1), limits=tight).ok
+        assert pool.python_now(SOCKETS.format(pairs=14, more=1), limits=tight).ok
         assert pool.python_now(SOCKETS.format(pairs=1, more=200), limits=tight).ok
 
 

@@ -13,12 +13,12 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="full isolation 
 HONEST = """
 import sys
 from guerdon.core.errors import UserError
-from guerdon.sandbox import SandboxPool
+from guerdon.sandbox import Limits, SandboxPool
 {before}
 with SandboxPool(workers=1{isolation}) as pool:
     for _ in range(2):
         try:
-            ran = pool.python_now({program!r})
+            ran = pool.python_now({program!r}, limits=Limits(processes={processes}))
             print(ran.cause, ran.error)
         except UserError as refused:
             print("refused:", refused)
@@ -34,9 +34,16 @@ kernel_calls.syscall("seccomp", 1, 0, struct.pack("@HP", len(steps), ctypes.addr
 """
 
 
-def said(before: str = "", shell: str = "", isolation: str = "", program: str = "print(sum(range(10)))") -> list[str]:
+def said(
+    before: str = "",
+    shell: str = "",
+    isolation: str = "",
+    program: str = "print(sum(range(10)))",
+    processes: int = 1,
+) -> list[str]:
     """What comes of a program, twice, in a process that begins so."""
-    source = HONEST.format(before=before, isolation=isolation and f", isolation={isolation!r}", program=program)
+    isolation = isolation and f", isolation={isolation!r}"
+    source = HONEST.format(before=before, isolation=isolation, program=program, processes=processes)
     words = ["/bin/sh", "-c", f'{shell}\nexec "$0" -c "$1"', sys.executable, source]
     done = subprocess.run(words, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr
@@ -82,3 +89,21 @@ def test_no_memory_is_shared_by_way_of_the_device_of_zeros(landlock):
     assert all(line.startswith("raised ") and "'/dev/zero'" in line for line in refused), refused
     if landlock and "FileNotFoundError" not in refused[0]:
         assert said(program="assert open('/dev/zero', 'rb').read(3) == bytes(3)") == ["done "] * 2
+
+
+SIGNALS = """
+import os, time
+for number in range(1, 65):
+    try:
+        os.kill(1, number)
+    except OSError:
+        pass
+time.sleep(0.2)
+"""
+
+
+@pytest.mark.parametrize("landlock", [True, False])
+def test_no_signal_of_a_program_ends_the_first_process_of_its_box(landlock):
+    """Landlock lets none through; without it the kernel passes on those that the process has a handler for."""
+    before = "" if landlock else WITHOUT.format(number=TABLES[MACHINE]["landlock_create_ruleset"])
+    assert said(before=before, program=SIGNALS, processes=4) == ["done "] * 2

@@ -9,8 +9,8 @@ from command_line import command_line
 import guerdon as gd
 from guerdon import models
 from guerdon.core.errors import UserError
-from guerdon.loop.search_compared import search_by_name, searched
 from guerdon.models import value_head
+from guerdon.training.search_compared import search_by_name, searched
 
 
 @pytest.fixture

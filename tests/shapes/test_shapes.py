@@ -17,8 +17,8 @@ from scipy.stats import kendalltau
 import guerdon as gd
 from guerdon.core.episode import Episode
 from guerdon.core.pack import pack
-from guerdon.loop.catalog import find_recipe
-from guerdon.store.run import Run
+from guerdon.runs.run import Run
+from guerdon.training.catalog import find_recipe
 
 HERE = Path(__file__).parent
 NAMES = ["spiral", "prime", "cream", "rlbff"]

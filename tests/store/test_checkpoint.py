@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from guerdon.core.errors import UserError
-from guerdon.store.checkpoint import (
+from guerdon.runs.checkpoint import (
     Checkpoint,
     lift,
     list_checkpoints,
@@ -21,7 +21,7 @@ from guerdon.store.checkpoint import (
     restore_optimiser,
     save_checkpoint,
 )  # fmt: skip
-from guerdon.store.folder import RunFolder
+from guerdon.runs.folder import RunFolder
 
 FILES = ["tensors.safetensors", "state.json", "manifest.json"]
 

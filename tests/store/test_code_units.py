@@ -6,8 +6,8 @@ import textwrap
 
 import pytest
 
-from guerdon.store.code_units import SourceFile
-from guerdon.store.identity import Code, Sources, changed, code_of, named
+from guerdon.evidence.code_units import SourceFile
+from guerdon.evidence.identity import Code, Sources, changed, code_of, named
 
 
 def digest(text, name="f"):

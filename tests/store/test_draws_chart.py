@@ -11,9 +11,9 @@ from run_configs import config
 import guerdon as gd
 from guerdon.display.report import write_report
 from guerdon.display.run.draws import COLUMNS, make_draws, shades
-from guerdon.store.event_types import Started, StepDone
-from guerdon.store.events import EventLog
-from guerdon.store.folder import RunFolder
+from guerdon.runs.event_types import Started, StepDone
+from guerdon.runs.events import EventLog
+from guerdon.runs.folder import RunFolder
 
 TWO = [{"countdown:1": 3, "countdown:2": 1}, {"countdown:2": 4}, {"countdown:1": 1, "countdown:2": 1}]
 

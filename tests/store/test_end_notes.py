@@ -9,9 +9,9 @@ import pytest
 from command_line import SMALL, Cli, command_line
 
 import guerdon as gd
-from guerdon.store.end_notes import end_notes
-from guerdon.store.event_types import Event, ScoresMissing, Started, StepDone, Warned
-from guerdon.store.events import read_events
+from guerdon.runs.end_notes import end_notes
+from guerdon.runs.event_types import Event, ScoresMissing, Started, StepDone, Warned
+from guerdon.runs.events import read_events
 
 VARIED = {"correct/mean": 0.5, "correct/std": 0.5, "advantage/flat_groups": 0.5, "advantage/single_groups": 0.0}
 FLAT = {**VARIED, "advantage/flat_groups": 0.75, "advantage/single_groups": 0.25}

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from guerdon.core.errors import RunStopped, UserError
-from guerdon.store.event_types import (
+from guerdon.runs.event_types import (
     TYPES,
     Ended,
     Evaluated,
@@ -22,7 +22,7 @@ from guerdon.store.event_types import (
     Warned,
     from_json,
 )
-from guerdon.store.events import EventLog, latest, read_events
+from guerdon.runs.events import EventLog, latest, read_events
 
 
 def write(path, attempt, *events):

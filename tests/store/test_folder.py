@@ -10,7 +10,7 @@ import pytest
 from run_configs import config
 
 from guerdon.core.errors import UserError
-from guerdon.store.folder import RunFolder, next_free
+from guerdon.runs.folder import RunFolder, next_free
 
 
 def test_a_folder_takes_one_run(tmp_path):
@@ -55,7 +55,7 @@ def test_a_second_writer_is_refused_until_the_first_is_done(tmp_path):
 
 HOLD = """
 import sys, time
-from guerdon.store.folder import RunFolder
+from guerdon.runs.folder import RunFolder
 with RunFolder(sys.argv[1]).lock():
     print("held", flush=True)
     time.sleep(60)

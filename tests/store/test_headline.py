@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 from run_configs import config
 
-from guerdon.store.event_types import Evaluated, StepDone
-from guerdon.store.events import EventLog
-from guerdon.store.folder import RunFolder
-from guerdon.store.headline import exam_headline, headline_key, now_metric, result_headline, step_headline
-from guerdon.store.run import Run
-from guerdon.store.whole_files import write_json
+from guerdon.runs.event_types import Evaluated, StepDone
+from guerdon.runs.events import EventLog
+from guerdon.runs.folder import RunFolder
+from guerdon.runs.headline import exam_headline, headline_key, now_metric, result_headline, step_headline
+from guerdon.runs.run import Run
+from guerdon.runs.whole_files import write_json
 
 ACCURACY = {
     "task": "trace",

@@ -1,13 +1,19 @@
-"""The real TensorBoard and the real wandb, offline, hear what the run folder holds."""
+"""The real TensorBoard, wandb and Trackio, offline, get what the run folder holds."""
 
 from __future__ import annotations
 
+import contextlib
+import json
+import os
+import sqlite3
+import subprocess
+import sys
 import time
 
 import pytest
 
 import guerdon as gd
-from guerdon.store.loggers import export
+from guerdon.runs.loggers import export
 
 
 @pytest.fixture(scope="module")
@@ -52,6 +58,19 @@ def test_wandb_offline_run_is_written(run, monkeypatch):
     while b"policy/entropy" not in file.read_bytes():
         assert time.monotonic() < patience
         time.sleep(0.1)
+
+
+@pytest.mark.peers("trackio")
+def test_trackio_keeps_every_metric(run, tmp_path):
+    code = f"from guerdon.runs.loggers import export; export({str(run.path)!r}, 'trackio')"
+    env = {**os.environ, "TRACKIO_DIR": str(tmp_path)}  # read when trackio is imported
+    subprocess.run([sys.executable, "-c", code], env=env, check=True, capture_output=True, timeout=120)
+    with contextlib.closing(sqlite3.connect(tmp_path / "guerdon.db")) as base:
+        logged = [json.loads(numbers) for (numbers,) in base.execute("select metrics from metrics order by step")]
+    assert [each["correct/mean"] for each in logged if "correct/mean" in each] == pytest.approx(
+        run.metrics["correct/mean"].to_pylist(), rel=1e-6
+    )
+    assert any(each.get("held_out/pass@1") == pytest.approx(run.evaluations[-1]["pass@1"]) for each in logged)
 
 
 def test_unknown_and_missing_loggers_are_refused_before_the_run(monkeypatch):

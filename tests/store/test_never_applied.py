@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import guerdon as gd
-from guerdon.loop import training
+from guerdon.training import loop
 
 
 @gd.reward(isolate=False)
@@ -37,7 +37,7 @@ def unapplied(run):
 
 def test_it_is_told_early_and_at_the_end(tmp_path, monkeypatch):
     """Not of one that scored a single sample, nor of one that failed: those are counted as such."""
-    monkeypatch.setattr(training, "EARLY", 2)
+    monkeypatch.setattr(loop, "EARLY", 2)
     ASKED.clear()
     run = trained(tmp_path / "run", gd.blend(right=gd.exact(), silent=silent, rare=rare, broken=broken.weight(0.0)), 3)
     early, last = unapplied(run)

@@ -12,13 +12,13 @@ from command_line import TRAIN, Cli, command_line, refused
 
 from guerdon.core.recipe import Study
 from guerdon.display.report import write_report
-from guerdon.loop.build import Built, RunRequest, config_of
-from guerdon.loop.record import Options
-from guerdon.loop.study import run_study
-from guerdon.store.checksums import sealed
-from guerdon.store.event_types import Event, Warned
-from guerdon.store.folder import FORMAT, RunFolder
-from guerdon.store.run import Run
+from guerdon.runs.checksums import sealed
+from guerdon.runs.event_types import Event, Warned
+from guerdon.runs.folder import FORMAT, RunFolder
+from guerdon.runs.run import Run
+from guerdon.training.build import Built, RunRequest, config_of
+from guerdon.training.record import Options
+from guerdon.training.study import run_study
 
 OLD = Path(__file__).parent / "run_of_0_1"  # the first of two steps of GRPO, as guerdon 0.1 left it
 

@@ -18,11 +18,11 @@ import guerdon as gd
 from guerdon.core.column import Column, Reason
 from guerdon.display.report import write_report
 from guerdon.display.report.bundle import bundled_script
-from guerdon.store.checksums import crc
-from guerdon.store.event_types import Ended, Evaluated, ScoresMissing, Started, StepDone, Stopped, TimeoutFired, Warned
-from guerdon.store.events import EventLog
-from guerdon.store.folder import RunFolder
-from guerdon.store.rollout_files import write_batch
+from guerdon.runs.checksums import crc
+from guerdon.runs.event_types import Ended, Evaluated, ScoresMissing, Started, StepDone, Stopped, TimeoutFired, Warned
+from guerdon.runs.events import EventLog
+from guerdon.runs.folder import RunFolder
+from guerdon.runs.rollout_files import write_batch
 
 ROOT = Path(__file__).parent.parent.parent
 DISPLAY = ROOT / "guerdon" / "display"

@@ -22,7 +22,7 @@ from guerdon.core.part import knobs
 from guerdon.core.task import Ask, Sampling, Task
 from guerdon.engine.player import Player
 from guerdon.envs.simple import single_turn
-from guerdon.store.rollout_columns import file_columns
+from guerdon.runs.rollout_columns import file_columns
 
 
 def told(batch):

@@ -20,7 +20,7 @@ from guerdon.core.column import Column, Reason
 from guerdon.core.errors import UserError
 from guerdon.core.pack import cat, pack
 from guerdon.core.task import Ask, Sampling
-from guerdon.store.rollout_files import read_batch, write_batch
+from guerdon.runs.rollout_files import read_batch, write_batch
 
 NAN = float("nan")
 

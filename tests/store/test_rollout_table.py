@@ -12,10 +12,10 @@ from strategies import episode, segment
 import guerdon as gd
 from guerdon.core.column import Column
 from guerdon.core.pack import pack
-from guerdon.store.folder import RunFolder
-from guerdon.store.rollout_files import write_batch
-from guerdon.store.rollout_table import COLUMNS
-from guerdon.store.run import Run
+from guerdon.runs.folder import RunFolder
+from guerdon.runs.rollout_files import write_batch
+from guerdon.runs.rollout_table import COLUMNS
+from guerdon.runs.run import Run
 
 NAN = float("nan")
 

@@ -10,11 +10,11 @@ from strategies import episode, segment
 from guerdon.core.column import Column
 from guerdon.core.errors import UserError
 from guerdon.core.pack import pack
-from guerdon.store.event_types import Ended, Evaluated, Started, StepDone, Stopped, Warned
-from guerdon.store.events import EventLog
-from guerdon.store.folder import RunFolder
-from guerdon.store.rollout_files import write_batch
-from guerdon.store.run import Run
+from guerdon.runs.event_types import Ended, Evaluated, Started, StepDone, Stopped, Warned
+from guerdon.runs.events import EventLog
+from guerdon.runs.folder import RunFolder
+from guerdon.runs.rollout_files import write_batch
+from guerdon.runs.run import Run
 
 
 @pytest.fixture

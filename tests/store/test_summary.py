@@ -9,7 +9,7 @@ from strategies import episode, segment
 from guerdon.core.column import Column
 from guerdon.core.pack import pack
 from guerdon.core.task import Ask, Task
-from guerdon.store.summary import batch_metrics, form_of
+from guerdon.runs.summary import batch_metrics, form_of
 
 NAN = float("nan")
 

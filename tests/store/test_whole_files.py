@@ -13,11 +13,11 @@ from strategies import episode, segment
 
 from guerdon.core.errors import RunStopped
 from guerdon.core.pack import pack
-from guerdon.store.checkpoint import Checkpoint, list_checkpoints, load_checkpoint, save_checkpoint
-from guerdon.store.event_types import StepDone
-from guerdon.store.events import EventLog, latest, read_events
-from guerdon.store.rollout_files import read_batch, write_batch
-from guerdon.store.whole_files import atomic, write_json, write_readable_json
+from guerdon.runs.checkpoint import Checkpoint, list_checkpoints, load_checkpoint, save_checkpoint
+from guerdon.runs.event_types import StepDone
+from guerdon.runs.events import EventLog, latest, read_events
+from guerdon.runs.rollout_files import read_batch, write_batch
+from guerdon.runs.whole_files import atomic, write_json, write_readable_json
 
 
 def test_a_file_is_replaced_in_one_step(tmp_path):

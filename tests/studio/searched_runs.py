@@ -17,9 +17,9 @@ from guerdon.core.column import Column, Reason
 from guerdon.core.episode import End, Episode, Segment
 from guerdon.core.pack import pack
 from guerdon.core.task import Ask, Task
-from guerdon.store.folder import RunFolder
-from guerdon.store.rollout_files import write_batch
-from guerdon.store.run import Run
+from guerdon.runs.folder import RunFolder
+from guerdon.runs.rollout_files import write_batch
+from guerdon.runs.run import Run
 from guerdon.studio.rollouts.rollout_index import rollout_files_in
 
 HOSTILE = ['he said "x"', "a.b", "Reward", "x'); DROP TABLE rows; --", "ünï", "where", "c0", "k1", "a:b"]

@@ -15,10 +15,10 @@ import pytest
 from scheduling import mostly_slow
 
 from guerdon.core.column import Column
-from guerdon.store.checksums import sealed
-from guerdon.store.event_types import ScoresMissing, Warned
-from guerdon.store.events import EventLog
-from guerdon.store.rollout_files import read_batch, write_batch
+from guerdon.runs.checksums import sealed
+from guerdon.runs.event_types import ScoresMissing, Warned
+from guerdon.runs.events import EventLog
+from guerdon.runs.rollout_files import read_batch, write_batch
 from guerdon.studio.library import id_of
 
 MARKUP = "<img src=x onerror='window.harmed=1'><script>window.harmed=1</script>'\"></textarea><b>"

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from guerdon.store.labels import read_labels
+from guerdon.runs.labels import read_labels
 from guerdon.studio.library import id_of
 
 expect = pytest.importorskip("playwright.sync_api").expect

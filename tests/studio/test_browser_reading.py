@@ -11,8 +11,8 @@ from strategies import episode, segment
 from guerdon.core.column import Column, Reason
 from guerdon.core.pack import pack
 from guerdon.core.task import Ask, Task
-from guerdon.store.rollout_files import write_batch
-from guerdon.store.run import Run
+from guerdon.runs.rollout_files import write_batch
+from guerdon.runs.run import Run
 from guerdon.studio.library import id_of
 
 HOSTILE = "<img src=x onerror=alert(1)>\x1b \u202e <b>bold</b>"

@@ -15,10 +15,10 @@ from run_configs import config
 import guerdon as gd
 from guerdon.core.column import Column
 from guerdon.display.report import write_report
-from guerdon.store.event_types import Alarmed, Ended, Evaluated, Started, StepDone
-from guerdon.store.events import EventLog
-from guerdon.store.folder import RunFolder
-from guerdon.store.rollout_files import write_batch
+from guerdon.runs.event_types import Alarmed, Ended, Evaluated, Started, StepDone
+from guerdon.runs.events import EventLog
+from guerdon.runs.folder import RunFolder
+from guerdon.runs.rollout_files import write_batch
 
 EVIL = "<img src=x onerror=alert(1)></script>"
 Read = Callable[..., Any]

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from written_runs import add_events, steps, whole, write_run
 
-from guerdon.store.event_types import Ended, StepDone, Warned
+from guerdon.runs.event_types import Ended, StepDone, Warned
 
 Browse = Callable[..., Any]
 WIDER = "() => document.documentElement.scrollWidth > document.documentElement.clientWidth"

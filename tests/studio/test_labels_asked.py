@@ -15,9 +15,9 @@ from fastapi.testclient import TestClient
 import guerdon as gd
 from guerdon.core.errors import UserError
 from guerdon.core.statistics import auc
-from guerdon.store.label_files import label
-from guerdon.store.labels import LabelBook, read_labels
-from guerdon.store.run import Missing
+from guerdon.runs.label_files import label
+from guerdon.runs.labels import LabelBook, read_labels
+from guerdon.runs.run import Missing
 from guerdon.studio.labels.label_agreement import agreement
 from guerdon.studio.labels.label_queue import LabelCandidate, in_order, looked_at, middle, pairs, unlabelled
 from guerdon.studio.labels.labelled_samples import _talk, sample_row

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from guerdon.core.errors import UserError
-from guerdon.store.label_files import PER_PROMPT, label, pair_rows, take_back, truth_rows
-from guerdon.store.labels import LabelBook, read_labels
+from guerdon.runs.label_files import PER_PROMPT, label, pair_rows, take_back, truth_rows
+from guerdon.runs.labels import LabelBook, read_labels
 
 
 def row(kind: str, episode: str = "0.0.0", said: str = "4", prompt: Any = "2+2=", **more: Any) -> dict[str, Any]:
@@ -117,7 +117,7 @@ def test_hostile_notes_come_back_as_they_were_on_one_line(tmp_path: Path, note: 
 WRITER = """
 import sys
 from pathlib import Path
-from guerdon.store.label_files import label
+from guerdon.runs.label_files import label
 for n in range(25):
     label(Path(sys.argv[1]), {"kind": "right", "step": 0, "episode": f"{sys.argv[2]}.{n}", "segment": 0, "prompt": "p",
                               "completion": f"{sys.argv[2]} {n}"})

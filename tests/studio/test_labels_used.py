@@ -13,7 +13,7 @@ from command_line import command_line
 import guerdon as gd
 from guerdon.audits.labelled import read_labelled
 from guerdon.core.errors import UserError
-from guerdon.store.label_files import label
+from guerdon.runs.label_files import label
 from guerdon.studio.labels.labelled_samples import sample_row
 from guerdon.studio.library import Library
 

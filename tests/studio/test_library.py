@@ -12,9 +12,9 @@ import pytest
 
 import guerdon.studio.library as library_module
 from guerdon.core.errors import UserError
-from guerdon.store.event_types import StepDone, Warned
-from guerdon.store.events import EventLog, LogReader, read_log
-from guerdon.store.run import Missing
+from guerdon.runs.event_types import StepDone, Warned
+from guerdon.runs.events import EventLog, LogReader, read_log
+from guerdon.runs.run import Missing
 from guerdon.studio.library import Library, id_of
 from guerdon.studio.live import ChangeWatch
 

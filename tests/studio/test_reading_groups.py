@@ -15,8 +15,8 @@ from guerdon.core.column import Column, Reason
 from guerdon.core.pack import pack
 from guerdon.display.reading import ask_groups
 from guerdon.display.reading.opened_steps import StepFile
-from guerdon.store.rollout_files import read_table, write_batch
-from guerdon.store.run import Missing, Run
+from guerdon.runs.rollout_files import read_table, write_batch
+from guerdon.runs.run import Missing, Run
 from guerdon.studio.reading.whereabouts import Whereabouts
 from guerdon.studio.reading.word_differences import PIECE, difference
 

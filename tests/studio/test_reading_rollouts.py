@@ -25,8 +25,8 @@ from guerdon.display.reading.opened_steps import StepFiles
 from guerdon.display.reading.token_pieces import Tokenizers, pieces_of
 from guerdon.display.reading.track_scores import formulas
 from guerdon.models.tokenizer import train_tokenizer
-from guerdon.store.rollout_files import write_batch
-from guerdon.store.run import Run
+from guerdon.runs.rollout_files import write_batch
+from guerdon.runs.run import Run
 
 HOSTILE = "<img src=x onerror=alert(1)>\x00\x1b[2J\u202egnp.\u2066 \ud83d".encode("utf-8", "replace").decode()
 TEXTS_OF_ALL_KINDS = [

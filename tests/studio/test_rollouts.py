@@ -17,9 +17,9 @@ import pytest
 from searched_runs import HOSTILE, PlainFilter, keys_of, make_run, one_step, rows_of, write_step
 
 from guerdon.core.errors import UserError
-from guerdon.store.folder import RunFolder
-from guerdon.store.labels import add_label
-from guerdon.store.run import Missing
+from guerdon.runs.folder import RunFolder
+from guerdon.runs.labels import add_label
+from guerdon.runs.run import Missing
 from guerdon.studio.library import Library, id_of
 from guerdon.studio.rollouts import index_shelf, rollout_index
 from guerdon.studio.rollouts.facets import facets

@@ -14,9 +14,9 @@ from written_runs import add_events, steps, whole, write_run
 
 from guerdon.display.run.alarms import SOURCES, Alarm, alarms_of, source
 from guerdon.display.run.flow import flow_of
-from guerdon.store.event_types import Ended, Evaluated, ScoresMissing, StepDone, Stopped, Warned
-from guerdon.store.folder import RunFolder
-from guerdon.store.headline import Headline, Point
+from guerdon.runs.event_types import Ended, Evaluated, ScoresMissing, StepDone, Stopped, Warned
+from guerdon.runs.folder import RunFolder
+from guerdon.runs.headline import Headline, Point
 from guerdon.studio.library import Library, ShelvedRun
 from guerdon.studio.runs import summaries as summing
 from guerdon.studio.runs.listing import Wanted, listing

@@ -12,8 +12,8 @@ from written_runs import whole, write_run
 import guerdon as gd
 from guerdon.display.run.curves import BUCKETS, draws_of, places, shown_curve, smoothed, some_of
 from guerdon.display.run.metric_curves import Curve, make_curves
-from guerdon.loop.compare.as_page import series
-from guerdon.store.event_types import StepDone
+from guerdon.results.compare.as_page import series
+from guerdon.runs.event_types import StepDone
 
 Ask = Callable[[Path], TestClient]
 

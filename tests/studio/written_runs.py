@@ -8,9 +8,9 @@ from typing import Any
 
 from run_configs import config
 
-from guerdon.store.event_types import Ended, Evaluated, Event, Started, StepDone
-from guerdon.store.events import EventLog
-from guerdon.store.folder import RunFolder
+from guerdon.runs.event_types import Ended, Evaluated, Event, Started, StepDone
+from guerdon.runs.events import EventLog
+from guerdon.runs.folder import RunFolder
 
 
 def write_run(path: Path, events: Iterable[Event] = (), **said: Any) -> Path:

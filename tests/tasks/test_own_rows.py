@@ -15,10 +15,10 @@ import guerdon as gd
 from guerdon.core.errors import InputNote, UserError
 from guerdon.core.example import ExamplePlay
 from guerdon.core.task import Ask
-from guerdon.loop.build import RunRequest, build, find_task
 from guerdon.recipes.house.sft import worked
-from guerdon.store.rollout_files import read_batch
+from guerdon.runs.rollout_files import read_batch
 from guerdon.tasks.files import rows, rows_of
+from guerdon.training.build import RunRequest, build, find_task
 
 SUMS = [{"question": f"{n} + 1 =", "answer": str(n + 1)} for n in range(10)]
 GSM = [{"question": f"{n} and 1?", "answer": f"{n} + 1 = {n + 1}\n#### {n + 1:,}"} for n in range(995, 1015)]

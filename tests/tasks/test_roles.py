@@ -11,7 +11,7 @@ from guerdon.core.errors import UserError
 from guerdon.core.task import Task
 from guerdon.tasks import load
 from guerdon.tasks import roles as parts
-from guerdon.tasks.role_tasks import WORDS, in_role
+from guerdon.tasks.role_tasks import ROLES, in_role
 from guerdon.tasks.task_loading import family_names
 
 pytestmark = pytest.mark.sampled(16, "name")
@@ -159,7 +159,7 @@ def test_conversations_by_hand():
     ]
 
 
-@pytest.mark.parametrize("role", parts.ROLES)
+@pytest.mark.parametrize("role", ROLES)
 @pytest.mark.parametrize("name", NAMES)
 @little_and_much("problems", 2, 10)
 def test_every_role_on_every_family(name, role, problems):
@@ -167,8 +167,8 @@ def test_every_role_on_every_family(name, role, problems):
         family = load(name, level=level)
         for index in range(problems):
             task = family.get("train", index)
-            turns = parts.ROLES[role](family, task, random.Random(index))
-            assert turns == parts.ROLES[role](family, task, random.Random(index))
+            turns = ROLES[role].talk(family, task, random.Random(index))
+            assert turns == ROLES[role].talk(family, task, random.Random(index))
             assert all(shown and reply for shown, reply in turns)
             if role in ("solve", "revise"):
                 assert family.check(task, turns[-1][1]) == 1.0
@@ -182,9 +182,9 @@ def test_every_role_on_every_family(name, role, problems):
 
 def wrong_replies(source: in_role, task: Task) -> list[str]:
     """Replies a role could give that are not right: every other word, the solution that was to be revised, no problem."""
-    if source.role in WORDS:
-        truth = parts.said(task.answer, WORDS[source.role])
-        return [f"+\n= {word}" for word in WORDS[source.role] if word != truth]
+    if words := ROLES[source.role].words:
+        truth = parts.said(task.answer, words)
+        return [f"+\n= {word}" for word in words if word != truth]
     if source.role == "revise":
         return [task.prompt.removeprefix(f"revise\n{task.meta['problem']}\n")]
     problem = parts.proposal(task.answer)
@@ -240,7 +240,7 @@ def test_judges_face_right_and_wrong_alike(name, problems):
     assert all(0.4 < share < 0.6 for share in shares.values()), shares
 
 
-@pytest.mark.parametrize("role", parts.ROLES)
+@pytest.mark.parametrize("role", ROLES)
 @pytest.mark.parametrize("name", NAMES)
 @little_and_much("problems", 4, 20)
 @pytest.mark.slow

@@ -10,9 +10,9 @@ import pytest
 
 from guerdon.core.errors import UserError
 from guerdon.core.task import kinds_of
-from guerdon.loop.build import RunRequest, build
 from guerdon.tasks import load
 from guerdon.tasks.searched_solutions import searching
+from guerdon.training.build import RunRequest, build
 
 
 def ways_of(solution: str) -> list[str]:

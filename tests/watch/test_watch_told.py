@@ -18,13 +18,13 @@ from guerdon.cli.output import alarms_in_words, console_on
 from guerdon.cli.progress import Watch, alarm_line
 from guerdon.display.report import write_report
 from guerdon.display.run.alarms import alarms_of
-from guerdon.loop.trust import check_trust, python_files
-from guerdon.store.event_types import Alarmed, Started, StepDone, Stopped, from_json
-from guerdon.store.events import EventLog
-from guerdon.store.folder import RunFolder
+from guerdon.runs.event_types import Alarmed, Started, StepDone, Stopped, from_json
+from guerdon.runs.events import EventLog
+from guerdon.runs.folder import RunFolder
 from guerdon.studio.library import Library
 from guerdon.studio.runs.one_run import address_of
 from guerdon.studio.runs.run_snapshot import snapshot
+from guerdon.training.trust import check_trust, python_files
 
 ROLLOUT = {"step": 1, "episode": "1.0.2", "segment": 0, "prompt": "odd 3?", "said": "1111", "numbers": {"reward": 1.0}}
 ALARM = Alarmed(

@@ -9,9 +9,9 @@ from report_pages import report_data_of
 from scheduling import mostly_slow
 
 import guerdon as gd
-from guerdon.loop.record import Recorder
 from guerdon.rewards.asking.function import reward
-from guerdon.store.event_types import ScoresMissing, StepDone
+from guerdon.runs.event_types import ScoresMissing, StepDone
+from guerdon.training.record import Recorder
 
 TABLE = {"tabular.vocab": "01", "tabular.length": 4, "tabular.rows": 16}
 SMALL = {"task": "parity", "model": "tabular", "prompts": 4, "tries": 8, "lr": 0.1, "steps": 20, "settings": TABLE}

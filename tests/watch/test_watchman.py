@@ -10,7 +10,7 @@ from test_batch_signs import tries
 
 import guerdon as gd
 from guerdon.core.part import knobs, label
-from guerdon.store.event_types import StepDone, from_json
+from guerdon.runs.event_types import StepDone, from_json
 from guerdon.watch.gap_rules import proxy_gap
 from guerdon.watch.policy_rules import off_policy
 from guerdon.watch.rule_alarms import RuleAlarm, Scene

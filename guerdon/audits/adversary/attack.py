@@ -21,9 +21,9 @@ from guerdon.core.arguments import check_arguments
 from guerdon.core.errors import UserError
 from guerdon.core.seeds import derive
 from guerdon.core.task import TaskSource
-from guerdon.loop.build import find_task, reward_for, tell
-from guerdon.loop.onlooker import counted
 from guerdon.rewards.formula.reward import as_reward
+from guerdon.training.build import find_task, reward_for, tell
+from guerdon.training.onlooker import counted
 
 SEEDS, EDITED, EVOLVED = (
     0.25,

@@ -30,15 +30,15 @@ from guerdon.core.task import Sampling, TaskSource, truth_of
 from guerdon.envs.simple import single_turn
 from guerdon.exams.best_of_n import chosen
 from guerdon.exams.tries import powers
-from guerdon.loop.api import train
-from guerdon.loop.build import find_model, fit
-from guerdon.loop.onlooker import CountedEnv, counted
-from guerdon.loop.record import Options
-from guerdon.loop.trained import Trained
-from guerdon.losses.penalties import k3
+from guerdon.losses.terms import k3
 from guerdon.models.probing import probe
 from guerdon.rewards.asking.samples import fields_of
 from guerdon.rewards.formula.reward import Reward
+from guerdon.training.api import train
+from guerdon.training.build import find_model, fit
+from guerdon.training.onlooker import CountedEnv, counted
+from guerdon.training.record import Options
+from guerdon.training.trained import Trained
 
 RECIPE, PROMPTS, TRIES, RATE = "grpo", 8, 8, 4e-5  # a policy that is to find the reward's weakness, not to be kept
 TOKENS = 96  # of a sample

@@ -30,8 +30,8 @@ from guerdon.core.statistics import auc_interval
 from guerdon.core.task import Ask, Sampling, Task
 from guerdon.engine.player import Player
 from guerdon.envs.simple import single_turn
-from guerdon.loop.build import find_model
 from guerdon.models.probing import probe
+from guerdon.training.build import find_model
 
 ANOTHER_WAY = (
     "{prompt}\n\nHere is one answer, which may be right or wrong:\n{answer}\n\n"

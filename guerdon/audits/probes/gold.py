@@ -14,12 +14,12 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from guerdon.core.answer_text import number
 from guerdon.core.errors import UserError, in_a_line
 from guerdon.core.seeds import derive
 from guerdon.core.task import Task, TaskSource
 from guerdon.tasks.choosing import chosen
 from guerdon.tasks.mixtures import mixture
+from guerdon.text.answers import number
 
 WHY = (
     "Let me think about this step by step. First I look at what is given, then I work out what follows from it, "

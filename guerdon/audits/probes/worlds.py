@@ -26,9 +26,9 @@ from guerdon.core.task import Ask, Sampling, TaskSource, truth_of
 from guerdon.engine.player import Player
 from guerdon.envs.default_envs import default_env, demonstrated
 from guerdon.envs.world_turns import Shows
-from guerdon.loop.homes import silent
 from guerdon.models.scripted_model import Past, scripted
 from guerdon.rewards.asking.samples import fields_of
+from guerdon.training.homes import silent
 
 LONG = 4096  # bytes that a script may say at once
 OUTPUTS = (  # how tools' results are written down, for one who writes them himself

@@ -14,7 +14,7 @@ from guerdon.display.reading import track_scores as scores
 from guerdon.display.reading.opened_steps import StepFile
 from guerdon.display.run.curve_titles import RANKS
 from guerdon.display.text import ENDS, error_text
-from guerdon.store.run import Missing
+from guerdon.runs.run import Missing
 
 SHOWN = 400  # characters of a try
 MOST = 600  # tries

@@ -14,7 +14,7 @@ from guerdon.display.reading import track_scores as scores
 from guerdon.display.reading.opened_steps import Row, StepFile, followed_by
 from guerdon.display.reading.token_pieces import Pieces, Tokenizers, characters
 from guerdon.display.text import ENDS, error_text, view_text
-from guerdon.store.run import Missing, Run
+from guerdon.runs.run import Missing, Run
 
 TEXT = 8_000  # characters of a text that come at once
 TOKENS = 2_000  # tokens of a segment that come at once ...

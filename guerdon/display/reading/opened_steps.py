@@ -19,9 +19,9 @@ import numpy.typing as npt
 
 from guerdon.core.arrays import loads
 from guerdon.core.errors import UserError
-from guerdon.store.rollout_files import read_table
-from guerdon.store.run import Missing, Run
-from guerdon.store.whole_files import file_mark
+from guerdon.runs.rollout_files import read_table
+from guerdon.runs.run import Missing, Run
+from guerdon.runs.whole_files import file_mark
 
 FILES, BYTES = 6, 1 << 30  # that are kept, at most
 PLAIN = ("row", "episode", "place", "step", "number", "attempt", "role", "parent", "family", "task_id")

@@ -15,9 +15,9 @@ from typing import Any, TypeVar
 
 from tokenizers import Tokenizer
 
-from guerdon.store.run import Run
-from guerdon.store.run_config import read_small
-from guerdon.store.whole_files import file_mark
+from guerdon.runs.run import Run
+from guerdon.runs.run_config import read_small
+from guerdon.runs.whole_files import file_mark
 
 FILE = "tokenizer.json"
 KEPT = 8  # tokenizers

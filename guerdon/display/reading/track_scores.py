@@ -11,7 +11,7 @@ import numpy as np
 
 from guerdon.display.reading.opened_steps import StepFile
 from guerdon.display.text import error_text, split_detail
-from guerdon.store.rollout_table import WORDS
+from guerdon.runs.rollout_table import WORDS
 
 WIDE = 8  # numbers of a row of several that are shown
 NOTES = 200  # details of single steps that are shown

@@ -8,9 +8,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from guerdon.display.report.page import report_page
-from guerdon.store.folder import RunFolder
-from guerdon.store.run import Run
-from guerdon.store.whole_files import atomic
+from guerdon.runs.folder import RunFolder
+from guerdon.runs.run import Run
+from guerdon.runs.whole_files import atomic
 
 __all__ = ["finish_report", "write_report"]
 

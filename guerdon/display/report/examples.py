@@ -16,8 +16,8 @@ from guerdon.core.batch import Batch
 from guerdon.core.column import Column
 from guerdon.core.manifest import Damaged
 from guerdon.display.run.curve_titles import RANKS
-from guerdon.store.rollout_files import read_batch
-from guerdon.store.run import Run
+from guerdon.runs.rollout_files import read_batch
+from guerdon.runs.run import Run
 
 
 @dataclass(frozen=True)

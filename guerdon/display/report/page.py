@@ -19,8 +19,8 @@ from guerdon.display.run.alarms import Alarm
 from guerdon.display.run.curves import curves_of, places
 from guerdon.display.run.facts import all_about, row_of
 from guerdon.display.text import show
-from guerdon.store.event_types import Alarmed, StepDone
-from guerdon.store.run import Run, Snapshot
+from guerdon.runs.event_types import Alarmed, StepDone
+from guerdon.runs.run import Run, Snapshot
 
 SCRIPT = "report.js"
 LINES = 40  # alarms in the words for who runs no scripts

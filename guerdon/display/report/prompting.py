@@ -15,7 +15,7 @@ from tokenizers import Tokenizer
 
 from guerdon.core.episode import Segment
 from guerdon.display.report.examples import StoredBatch
-from guerdon.store.run import Run
+from guerdon.runs.run import Run
 
 TOKENS_SHOWN = 1000
 LARGEST = 256 << 20  # bytes of a file that is read

@@ -15,9 +15,9 @@ from guerdon.display.reading.opened_steps import StepFile, believed
 from guerdon.display.reading.token_pieces import Tokenizers
 from guerdon.display.report.examples import StoredBatch, choose
 from guerdon.display.run.alarms import rollouts_of
-from guerdon.store.event_types import Alarmed
-from guerdon.store.rollout_files import read_table
-from guerdon.store.run import Run
+from guerdon.runs.event_types import Alarmed
+from guerdon.runs.rollout_files import read_table
+from guerdon.runs.run import Run
 
 ALARMS = 12  # with their rollouts; of more there are the words
 

@@ -14,10 +14,10 @@ from typing import Any, Literal
 
 from guerdon.core.shown_text import cut
 from guerdon.display.text import error_text
-from guerdon.store.event_types import Alarmed, ScoresMissing, Stopped, TimeoutFired, Warned
-from guerdon.store.headline import finite
-from guerdon.store.never_applied import unapplied_columns
-from guerdon.store.run import Snapshot
+from guerdon.runs.event_types import Alarmed, ScoresMissing, Stopped, TimeoutFired, Warned
+from guerdon.runs.headline import finite
+from guerdon.runs.never_applied import unapplied_columns
+from guerdon.runs.run import Snapshot
 
 Level = Literal["bad", "warn", "note"]
 LEVELS: tuple[Level, ...] = ("bad", "warn", "note")  # the worst first

@@ -12,9 +12,9 @@ from typing import Any, Literal
 from guerdon.display.run.curve_titles import HEADINGS, chart_title, drawn_names
 from guerdon.display.run.draws import BY_KIND, make_draws, shades
 from guerdon.display.run.metric_curves import Curve, make_curves, places_kept
-from guerdon.store.event_types import StepDone
-from guerdon.store.headline import now_metric
-from guerdon.store.run import Run
+from guerdon.runs.event_types import StepDone
+from guerdon.runs.headline import now_metric
+from guerdon.runs.run import Run
 
 X = Literal["steps", "tokens", "seconds"]
 BUCKETS = 80  # each keeps some five points

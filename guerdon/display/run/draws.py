@@ -10,9 +10,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from guerdon.store.event_types import StepDone
-from guerdon.store.headline import DRAWS, finite
-from guerdon.store.svg import scale
+from guerdon.display.svg import scale
+from guerdon.runs.event_types import StepDone
+from guerdon.runs.headline import DRAWS, finite
 
 BY_KIND = (DRAWS, "share/", "score/", "history/")  # metrics with a number for each kind: too many for a chart each
 COLUMNS = 120  # more steps than that share columns

@@ -12,10 +12,10 @@ from guerdon.display.run.alarms import Address, alarms_of
 from guerdon.display.run.flow import flow_of
 from guerdon.display.run.settings import settings_of
 from guerdon.display.text import show
-from guerdon.store.event_types import Alarmed, Evaluated, StepDone
-from guerdon.store.folder import resume_command
-from guerdon.store.headline import COUNTS, ENDS, MEASURES, Headline, finite
-from guerdon.store.run import Run, Snapshot, resume_call
+from guerdon.runs.event_types import Alarmed, Evaluated, StepDone
+from guerdon.runs.folder import resume_command
+from guerdon.runs.headline import COUNTS, ENDS, MEASURES, Headline, finite
+from guerdon.runs.run import Run, Snapshot, resume_call
 
 LARGE = 300_000  # bytes of a run.json that is not shown as it is
 HARDWARE = ("machine", "device", "threads")  # among versions

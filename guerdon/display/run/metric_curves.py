@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from guerdon.store.event_types import StepDone
-from guerdon.store.headline import finite
+from guerdon.runs.event_types import StepDone
+from guerdon.runs.headline import finite
 
 ROUNDING = 1e-6  # what is smaller, beside numbers of the size of one, is what single precision leaves of a sum
 BUCKETS = 200  # a chart is a few hundred pixels wide; each bucket keeps its ends and its extremes

@@ -3,7 +3,7 @@
 Nothing that a model writes or a tool does ends the episode: an unknown tool, wrong arguments, a tool that raises, hangs,
 crashes its process or returns something other than JSON is reported to the model and counted. What no call is to blame for (a
 sandbox that is broken, a service that is down) a tool raises as `ToolBroken`: the episode fails and nothing is learned from
-it. Leaves out: how calls are written (`core/call_formats.py`).
+it. Leaves out: how calls are written (`data/call_formats.py`).
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from guerdon.core.call_formats import ToolCall
 from guerdon.core.errors import UserError, in_a_line, is_ctrl_c, nearest, printable
+from guerdon.data.call_formats import ToolCall
 from guerdon.envs.tools.tool_schema import Tool
 
 CallError = Literal["malformed", "unknown", "arguments", "raised", "timed_out", "crashed", "result", "too_many"]

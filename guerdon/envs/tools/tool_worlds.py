@@ -11,12 +11,12 @@ import copy
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
-from guerdon.core.call_formats import CallFormat, Messages, ToolCall, ToolTurn, call_format
 from guerdon.core.episode import Episode
 from guerdon.core.errors import UserError
 from guerdon.core.part import is_part, knob, part
 from guerdon.core.play import Seats
 from guerdon.core.task import Ask
+from guerdon.data.call_formats import CallFormat, Messages, ToolCall, ToolTurn, call_format
 from guerdon.envs.tools.tool_calling import EpisodeTools
 from guerdon.envs.tools.tool_schema import Tool, as_tool, schemas, tools_of
 from guerdon.envs.world_turns import InTurns, Observed, played_in_turns
@@ -87,6 +87,13 @@ class tool_turns(InTurns):
     def every_tool(self) -> list[Tool]:
         """The tools, those of objects that are opened for each episode among them."""
         return _listed(self.tools)
+
+    @property
+    def need_any_tools(self) -> bool:
+        """Whether only a model that was taught to call any tools can play here: there are several, or several arguments."""
+        described = schemas(self.every_tool)
+        arguments = sum(len(each["function"]["parameters"]["properties"]) for each in described)
+        return self.format == AUTO and (len(described), arguments) != (1, 1)
 
     def open(self, ask: Ask, seed: int) -> ToolWorld:
         return self.world(ask, seed, "hermes")

@@ -15,6 +15,7 @@ from collections.abc import Mapping
 from statistics import fmean
 from typing import Any
 
+from guerdon.core.needs import Needs
 from guerdon.core.part import knob, part
 from guerdon.core.recipe import Claim, Recipe, recipe
 from guerdon.core.seeds import derive
@@ -25,6 +26,7 @@ from guerdon.exams.rates import accuracy
 from guerdon.exams.tries import texts
 from guerdon.recipes.house.sft import sft
 from guerdon.tasks.changed_source import ChangedSource
+from guerdon.tasks.closed import other_problems
 from guerdon.tasks.family import ANSWER
 from guerdon.tasks.roles import said, verdict, verify_view
 
@@ -49,6 +51,7 @@ from guerdon.tasks.roles import said, verdict, verify_view
         unit="steps",
     ),
     on=sft,
+    needs=Needs(one_turn=True),
 )
 def master_rm(
     base: Recipe,
@@ -97,7 +100,8 @@ def cut(candidate: str) -> str:
 @part
 class judged_candidates(ChangedSource):
     """The problems of `source` with their answer as a reference and a candidate to judge: a solution, with probability `right`,
-    or a near-miss. With probability `cuts` it is cut to its first line, and the verdict is no."""
+    or a near-miss (of rows without known errors, the solution of another problem). With probability `cuts` it is cut to its
+    first line, and the verdict is no."""
 
     source: Any
     cuts: float = knob(default=0.0, ge=0.0, le=1.0)
@@ -107,6 +111,9 @@ class judged_candidates(ChangedSource):
         base = super().get(split, index)
         draw = random.Random(derive("candidates", split, index, base.prompt))
         is_gold = draw.random() < self.right
+        if not hasattr(self.source, "near_misses"):
+            view, reply = self._of_rows(split, base, is_gold, draw)
+            return Task(base.id, view, reply, self.name, base.level, {**base.meta})
         tried = self.source.solution(base) if is_gold else draw.choice(self.source.near_misses(base, draw)).text
         family = self.source.of(base) if hasattr(self.source, "of") else self.source
         candidate, reply = opened(tried, draw), verdict(family, base, tried)
@@ -114,6 +121,16 @@ class judged_candidates(ChangedSource):
             candidate, reply = cut(candidate), SAYS_NOTHING
         view = judge_view(base.prompt, base.answer, candidate)
         return Task(base.id, view, reply, self.name, base.level, {**base.meta})
+
+    def _of_rows(self, split: Split, base: Task, is_gold: bool, draw: random.Random) -> tuple[str, str]:
+        """A candidate and the verdict on it where no errors are known: a wrong one is right for another problem."""
+        others = other_problems(self.source, split, base, 1, draw)
+        of = base if is_gold or not others else others[0]
+        text = str(self.source.solution(of)) if hasattr(self.source, "solution") else of.answer
+        candidate, reply = opened(text, draw), f"{ANSWER}{YES if of is base else NO}"
+        if draw.random() < self.cuts:
+            candidate, reply = draw.choice(OPENERS), SAYS_NOTHING
+        return judge_view(base.prompt, base.answer, candidate), reply
 
     def check(self, task: Task, completion: str) -> float | None:
         return float(said(completion, (YES, NO)) == said(task.answer, (YES, NO)))

@@ -18,6 +18,7 @@ from statistics import fmean
 from typing import Any, Literal
 
 from guerdon.core.model import Model
+from guerdon.core.needs import Needs
 from guerdon.core.recipe import Claim, Study, recipe
 from guerdon.core.seeds import derive
 from guerdon.recipes.audit.scorer_pool import Said, said_of, taught_pairs
@@ -45,6 +46,7 @@ SHORT = LENGTHS[:2]
             **SPEND,
         ),
     ),
+    needs=Needs(text=True, world="traces of a calculator's user, with planted faults"),
 )
 def plan_rewardbench(
     model: Model,

@@ -17,6 +17,7 @@ from statistics import fmean
 from typing import Any
 
 from guerdon.core.model import Model
+from guerdon.core.needs import Needs
 from guerdon.core.recipe import Claim, Study, recipe
 from guerdon.core.task import Sampling
 from guerdon.recipes.audit.foretelling import PoolSetting, foretold, measured_pool
@@ -39,6 +40,7 @@ NAME = "rewardbench-2"
         budget=656,  # steps of all twelve
         unit="steps",
     ),
+    needs=Needs(errors=True, text=True),
 )
 def rewardbench_2(
     task: Any,

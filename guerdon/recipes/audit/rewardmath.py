@@ -18,6 +18,7 @@ from __future__ import annotations
 from typing import Any, Literal
 
 from guerdon.core.model import Model
+from guerdon.core.needs import Needs
 from guerdon.core.recipe import Claim, Study, recipe
 from guerdon.core.task import Sampling
 from guerdon.recipes.audit.foretelling import PoolSetting, foretold, measured_pool
@@ -40,6 +41,7 @@ NAME = "rewardmath"
         budget=656,  # steps of all twelve
         unit="steps",
     ),
+    needs=Needs(errors=True, text=True),
 )
 def rewardmath(
     task: Any,

@@ -16,6 +16,7 @@ from typing import Any, Literal
 from guerdon.audits.contamination.probe import probe_contamination
 from guerdon.core.errors import UserError
 from guerdon.core.model import Model
+from guerdon.core.needs import Needs
 from guerdon.core.recipe import Claim, Study, recipe
 from guerdon.core.seeds import generator
 from guerdon.curricula.plain import uniform
@@ -39,6 +40,7 @@ ARMS: dict[str, Any] = {"task": "countdown:1-6@256", "metric": "auc", "budget": 
         Claim(says="It tells problems of training better than Min-K%.", baseline=f"{NAME}=min_k", **ARMS),
         Claim(says="It tells problems of training better than mean entropy.", baseline=f"{NAME}=entropy", **ARMS),
     ),
+    needs=Needs(answers=True, finite=True, text=True),
 )
 def self_critique(
     task: Any,

@@ -24,6 +24,7 @@ import numpy as np
 from guerdon.audits.distances.mdp import Array, FiniteMDP, random_mdp, shaped
 from guerdon.audits.distances.metrics import dard, epic, regret, worst_regret
 from guerdon.audits.distances.metrics import starc as starc_distance
+from guerdon.core.needs import Needs
 from guerdon.core.recipe import Claim, Study, recipe
 from guerdon.core.seeds import derive
 from guerdon.core.statistics import ranks
@@ -49,6 +50,7 @@ ABOUT: dict[str, Any] = {"model": "", "metric": "correlation", "effect": 0.02, "
             **ABOUT,
         ),
     ),
+    needs=Needs(world="random Markov decision processes of 32 states"),
 )
 def starc(
     distance: Told = "starc",

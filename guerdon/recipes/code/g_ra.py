@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
+from guerdon.core.needs import Needs
 from guerdon.core.recipe import Claim, Recipe, recipe
 from guerdon.exams.rates import accuracy, answer_length
 from guerdon.exams.rewards_given import mean_reward
@@ -41,6 +42,7 @@ FARMED = "turn=0.3"  # ten moves, as many as there may be, are paid thrice what 
         exam=250,
     ),
     on=grpo,
+    needs=Needs(answers=True),
 )
 def g_ra(
     base: Recipe,

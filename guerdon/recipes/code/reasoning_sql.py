@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
+from guerdon.core.needs import Needs
 from guerdon.core.recipe import Claim, Recipe, recipe
 from guerdon.recipes.house.grpo import grpo
 from guerdon.recipes.house.shared import paid_by, worth
@@ -40,6 +41,7 @@ SQL: dict[str, Any] = {
         **SQL,
     ),
     on=grpo,
+    needs=Needs(databases=True, text=True, sandbox=True),
 )
 def reasoning_sql(
     base: Recipe,

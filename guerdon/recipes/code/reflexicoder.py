@@ -16,6 +16,7 @@ from collections.abc import Sequence
 from statistics import fmean
 from typing import Any, Literal
 
+from guerdon.core.needs import Needs
 from guerdon.core.part import knob, part
 from guerdon.core.recipe import Claim, Recipe, recipe
 from guerdon.core.score import Score
@@ -44,6 +45,7 @@ from guerdon.tasks.field.reflections import Reflections, read_reflections
         **REFLECTIONS,
     ),
     on=grpo,
+    needs=Needs(tests=True, roles=True, sandbox=True),
 )
 def reflexicoder(
     base: Recipe,

@@ -22,6 +22,7 @@ from guerdon.core.episode import End, Episode
 from guerdon.core.extra_play import play_scored
 from guerdon.core.learn import Learn
 from guerdon.core.model import Model
+from guerdon.core.needs import Needs
 from guerdon.core.optim import adam
 from guerdon.core.part import knob, live, part, state
 from guerdon.core.play import Play
@@ -65,6 +66,7 @@ WHOLE = 6  # whole programs that cost about as many tokens as the search that de
         ),
     ),
     on=grpo,
+    needs=Needs(tests=True, text=True, sandbox=True),
 )
 def rest_rl(
     base: Recipe,

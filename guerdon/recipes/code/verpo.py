@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
+from guerdon.core.needs import Needs
 from guerdon.core.recipe import Claim, Recipe, recipe
 from guerdon.recipes.house.grpo import grpo
 from guerdon.recipes.house.shared import paid_by
@@ -44,6 +45,7 @@ FUNCTIONS: dict[str, Any] = {
         ),
     ),
     on=grpo,
+    needs=Needs(tests=True, sandbox=True),
 )
 def verpo(
     base: Recipe,

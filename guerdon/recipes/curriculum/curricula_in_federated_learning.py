@@ -22,6 +22,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from guerdon.core.needs import Needs
 from guerdon.core.optim import sgd
 from guerdon.core.recipe import Claim, Study, recipe
 from guerdon.core.seeds import derive, generator
@@ -52,6 +53,7 @@ LAST = 10  # rounds: with few clients in each, accuracy goes up and down from on
             **SETTING,
         ),
     ),
+    needs=Needs(world="images of digits, held by clients"),
 )
 def curricula_in_federated_learning(
     order: Order = "curriculum",

@@ -20,6 +20,7 @@ from typing import Any, Literal
 import torch
 from torch import Tensor
 
+from guerdon.core.needs import Needs
 from guerdon.core.optim import sgd
 from guerdon.core.recipe import Claim, Study, recipe
 from guerdon.core.seeds import generator
@@ -41,6 +42,7 @@ ARMS |= {"budget": 500, "unit": "samples"}  # about as many as there are of five
         Claim(says="Orders that the designer ranks highest end better than random ones.", metric="accuracy", **ARMS),
         Claim(says="The designer's ranking agrees with what orders come to.", metric="agreement", effect=0.1, **ARMS),
     ),
+    needs=Needs(world="images of digits, a class at a time"),
 )
 def curriculum_designer(
     rank: Literal["similarity", "reversed", "random"] = "similarity", keep: int = 5, lr: float = 0.05

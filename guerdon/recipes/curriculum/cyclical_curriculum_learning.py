@@ -18,6 +18,7 @@ from typing import Any, Literal
 import torch
 from torch import Tensor
 
+from guerdon.core.needs import Needs
 from guerdon.core.optim import adam
 from guerdon.core.recipe import Claim, Study, recipe
 from guerdon.core.seeds import generator
@@ -41,6 +42,7 @@ BATCH, LOOKS = 32, 40
         budget=20_000,
         unit="samples",
     ),
+    needs=Needs(world="images of digits for a small network"),
 )
 def cyclical_curriculum_learning(
     start: float = 0.25,  # start, end, alpha: the authors' script

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from guerdon.core.needs import Needs
 from guerdon.core.recipe import Claim, Recipe, recipe
 from guerdon.curricula.bandits import bandit, ucb
 from guerdon.recipes.house.grpo import grpo
@@ -28,6 +29,7 @@ from guerdon.recipes.house.grpo import grpo
         settings="prompts=16 tries=8 lr=5e-5 max_tokens=64",
     ),
     on=grpo,
+    needs=Needs(kinds=True),
 )
 def dump(
     base: Recipe,

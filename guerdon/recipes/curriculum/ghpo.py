@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
+from guerdon.core.needs import Needs
 from guerdon.core.recipe import Claim, Recipe, recipe
 from guerdon.recipes.house.grpo import grpo
 from guerdon.select.filters import at_least
@@ -32,6 +33,7 @@ from guerdon.select.hints import hint, hinted, until_solved
         settings="prompts=16 tries=8 lr=5e-5 max_tokens=64",
     ),
     on=grpo,
+    needs=Needs(solutions="hint.solution"),
 )
 def ghpo(
     base: Recipe,

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
+from guerdon.core.needs import Needs
 from guerdon.core.recipe import Claim, Recipe, recipe
 from guerdon.recipes.house.grpo import grpo
 from guerdon.select.filters import at_least
@@ -34,6 +35,7 @@ from guerdon.select.hints import hint, unhinted, until_solved
         settings="prompts=16 tries=8 lr=5e-5 max_tokens=64",
     ),
     on=grpo,
+    needs=Needs(solutions="solution|hint.solution", one_turn="how"),
 )
 def guide(
     base: Recipe,

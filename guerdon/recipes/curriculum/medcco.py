@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
+from guerdon.core.needs import Needs
 from guerdon.core.recipe import Claim, Recipe, recipe
 from guerdon.core.task import kinds_of
 from guerdon.curricula.plain import in_stages, uniform
@@ -35,6 +36,7 @@ from guerdon.tasks.mixtures import mixture
         settings="prompts=16 tries=8 lr=5e-5 max_tokens=64",
     ),
     on=grpo,
+    needs=Needs(one_turn=True),
 )
 def medcco(
     base: Recipe,

@@ -19,6 +19,7 @@ from statistics import fmean
 from typing import Any
 
 from guerdon.core.errors import UserError
+from guerdon.core.needs import Needs
 from guerdon.core.recipe import Claim, Recipe, Study, recipe
 from guerdon.core.task import TaskSource, kinds_of
 from guerdon.curricula.plain import uniform
@@ -41,6 +42,7 @@ ALL: Any = {"method": "together=3", "baseline": f"{NAME} together=1", "ablation"
         Claim(says="All domains together end higher over all of them than one alone.", metric="accuracy", **ALL),
     ),
     on=grpo,
+    needs=Needs(domains=True),
 )
 def multi_domain_rlvr_study(base: Recipe, task: Any, *, together: int = 1) -> Study:
     """Train on every set of so many domains, and measure all domains."""

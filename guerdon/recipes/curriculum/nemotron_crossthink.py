@@ -16,6 +16,7 @@ from __future__ import annotations
 from typing import Any, Literal
 
 from guerdon.core.errors import UserError
+from guerdon.core.needs import Needs
 from guerdon.core.recipe import Claim, Recipe, recipe
 from guerdon.core.task import kinds_of
 from guerdon.curricula.blends import proportions
@@ -42,6 +43,7 @@ FORMS: Any = {"baseline": f"{NAME} template=choice", **ARMS}
         Claim(says="General problems asked openly solve more over all domains than asked as choices.", **FORMS),
     ),
     on=grpo,
+    needs=Needs(domains=True, families="countdown addition equation chain modular bases units|math"),
 )
 def nemotron_crossthink(
     base: Recipe,

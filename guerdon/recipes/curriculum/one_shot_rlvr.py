@@ -14,6 +14,7 @@ from typing import Any, Literal
 
 from guerdon.core.budget import Budget
 from guerdon.core.errors import UserError
+from guerdon.core.needs import Needs
 from guerdon.core.recipe import Claim, Recipe, Study, recipe
 from guerdon.core.seeds import derive
 from guerdon.curricula.plain import uniform
@@ -37,6 +38,7 @@ WHOLE: Any = {"baseline": "one-shot-rlvr train=all", "ablation": "one-shot-rlvr 
         Claim(says="One problem ends as high as its whole set.", kind="at least as good", **WHOLE),
     ),
     on=grpo,
+    needs=Needs(finite=True),
 )
 def one_shot_rlvr(
     base: Recipe,

@@ -14,6 +14,7 @@ from typing import Any
 
 from guerdon.core.learn import Learn
 from guerdon.core.model import Model
+from guerdon.core.needs import Needs
 from guerdon.core.optim import adam
 from guerdon.core.part import set_knob
 from guerdon.core.recipe import Claim, Recipe, recipe
@@ -36,6 +37,7 @@ from guerdon.recipes.house.shared import paid
         settings="prompts=16 tries=8 lr=5e-5 max_tokens=64",
     ),
     on=grpo,
+    needs=Needs(text=True),
 )
 def pcl(
     base: Recipe,

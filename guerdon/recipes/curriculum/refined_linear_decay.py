@@ -16,6 +16,7 @@ from typing import Any, Literal
 
 from torch import nn
 
+from guerdon.core.needs import Needs
 from guerdon.core.recipe import Claim, Study, recipe
 from guerdon.core.schedule import cosine, linear
 from guerdon.studies.classify import OPTIMISERS, accuracy, best_rate, fitted, gradient_norm, loss
@@ -38,6 +39,7 @@ ARMS |= {"metric": "loss", "better": "lower", "effect": 0.005, "budget": 200, "u
         Claim(says="SGD ends lower by the refined schedule than by linear decay.", **ARMS),
         Claim(says="Adam ends lower by the refined schedule than by linear decay.", settings="optimiser=adam", **ARMS),
     ),
+    needs=Needs(world="images of digits for a small network"),
 )
 def refined_linear_decay(
     schedule: Literal["refined", "linear", "cosine"] = "refined",

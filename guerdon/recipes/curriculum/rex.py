@@ -16,6 +16,7 @@ from typing import Any, Literal
 
 from torch import nn
 
+from guerdon.core.needs import Needs
 from guerdon.core.recipe import Claim, Study, recipe
 from guerdon.core.schedule import cosine, linear, steps_at
 from guerdon.studies.classify import OPTIMISERS, accuracy, best_rate, fitted
@@ -46,6 +47,7 @@ ARMS |= {"metric": "accuracy", "effect": 0.005, "budget": 320, "unit": "steps"}
             **ARMS,
         ),
     ),
+    needs=Needs(world="images of digits for a small network"),
 )
 def rex(
     schedule: Literal["rex", "linear", "cosine", "steps", "constant"] = "rex",

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from guerdon.core.needs import Needs
 from guerdon.core.recipe import Claim, Recipe, recipe
 from guerdon.curricula.bandits import bandit, boltzmann
 from guerdon.recipes.house.grpo import grpo
@@ -30,6 +31,7 @@ from guerdon.recipes.house.grpo import grpo
         levels=(4, 5, 6),
     ),
     on=grpo,
+    needs=Needs(kinds=True),
 )
 def sec(
     base: Recipe,

@@ -20,6 +20,7 @@ import torch
 
 from guerdon.core.budget import Budget
 from guerdon.core.model import Model
+from guerdon.core.needs import Needs
 from guerdon.core.part import part
 from guerdon.core.recipe import Claim, Recipe, Study, recipe
 from guerdon.core.task import Task
@@ -50,6 +51,7 @@ IMITATION, NOISE = {"prompts": 64, "lr": 1e-4}, 0.3  # five steps: sprig rarely 
         Claim(says="Without a reward for format bases end higher than with a strict one.", **STRICT),
     ),
     on=grpo,
+    needs=Needs(text=True),
 )
 def simplerl_zoo(base: Recipe, task: Any, model: Model, *, hard: bool = False, strict: bool = False) -> Study:
     """Zero RL across three bases: fitting or hard problems, with or without a strict format."""
@@ -124,7 +126,8 @@ class unmarked(ChangedSource):
         return super().check(task, completion if is_marked(completion) else marked(completion))
 
     def solution(self, task: Task) -> str:
-        *steps, answer = str(self.source.solution(task)).split("\n")
+        worked = self.source.solution(task) if hasattr(self.source, "solution") else task.answer
+        *steps, answer = str(worked).split("\n")
         return "\n".join([*steps, answer.removeprefix(ANSWER)])
 
 

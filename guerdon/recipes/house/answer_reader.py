@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from guerdon.core.needs import Needs
 from guerdon.core.recipe import Recipe, recipe
 from guerdon.envs.simple import single_turn
 from guerdon.exams.exam import Exam
@@ -18,7 +19,7 @@ from guerdon.recipes.house.sft import sft
 from guerdon.tasks.shown_answers import Show, answer_shown
 
 
-@recipe("answer_reader", family="house", on=sft)
+@recipe("answer_reader", family="house", on=sft, needs=Needs(text=True))
 def answer_reader(
     base: Recipe,
     task: Any,

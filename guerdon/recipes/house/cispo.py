@@ -13,13 +13,14 @@ from __future__ import annotations
 from typing import Any
 
 from guerdon.core.model import Model
+from guerdon.core.needs import Needs
 from guerdon.core.recipe import Recipe, recipe
 from guerdon.credit.group_relative import centre
 from guerdon.losses.policy import reweighted
 from guerdon.recipes.house.shared import learn, on_policy, paid, scored
 
 
-@recipe("cispo", family="house", paper="arXiv:2506.13585")
+@recipe("cispo", family="house", paper="arXiv:2506.13585", needs=Needs(answers="reward"))
 def cispo(
     task: Any,
     model: Model,

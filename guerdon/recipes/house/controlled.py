@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from guerdon.core.needs import Needs
 from guerdon.core.placeholders import check_template
 from guerdon.core.recipe import Recipe, recipe
 from guerdon.envs.contrasting import side_by_side
@@ -19,7 +20,7 @@ from guerdon.recipes.house.sft import sft
 from guerdon.recipes.house.wordings import RIGHT, WRONG, controls, worded
 
 
-@recipe("controlled", family="house", on=sft)
+@recipe("controlled", family="house", on=sft, needs=Needs(errors=True, text=True))
 def controlled(
     base: Recipe,
     task: Any,

@@ -13,6 +13,7 @@ from __future__ import annotations
 from typing import Any, Literal
 
 from guerdon.core.model import Model
+from guerdon.core.needs import Needs
 from guerdon.core.recipe import Recipe, recipe
 from guerdon.credit.group_relative import centre
 from guerdon.losses.policy import clipped
@@ -23,7 +24,7 @@ from guerdon.rewards.text.shape import overlong as punished
 from guerdon.select.filters import in_turn, until_enough, with_spread
 
 
-@recipe("dapo", family="house", paper="arXiv:2503.14476")
+@recipe("dapo", family="house", paper="arXiv:2503.14476", needs=Needs(answers="reward"))
 def dapo(
     task: Any,
     model: Model,

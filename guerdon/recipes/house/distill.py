@@ -14,6 +14,7 @@ from typing import Any, Literal
 
 from guerdon.core.errors import UserError
 from guerdon.core.model import Model
+from guerdon.core.needs import Needs
 from guerdon.core.recipe import Recipe, recipe
 from guerdon.credit.mix import teacher_log_ratio
 from guerdon.credit.returns import reward_to_go
@@ -23,7 +24,7 @@ from guerdon.models import load
 from guerdon.recipes.house.shared import learn, on_policy, scored
 
 
-@recipe("distill", family="house", paper="arXiv:2306.13649")
+@recipe("distill", family="house", paper="arXiv:2306.13649", needs=Needs(second="teacher"))
 def distill(
     task: Any,
     model: Model,

@@ -11,6 +11,7 @@ from typing import Any
 
 from guerdon.core.learn import Learn
 from guerdon.core.model import Model
+from guerdon.core.needs import Needs
 from guerdon.core.optim import adam
 from guerdon.core.recipe import Recipe, recipe
 from guerdon.core.task import Sampling
@@ -25,7 +26,7 @@ from guerdon.rewards.stage.score_stages import verified
 from guerdon.select.pairs import paired
 
 
-@recipe("dpo", family="house", paper="arXiv:2305.18290", data="pairs")
+@recipe("dpo", family="house", paper="arXiv:2305.18290", needs=Needs(preferences=True))
 def dpo(
     task: Any,
     model: Model,

@@ -10,13 +10,14 @@ from __future__ import annotations
 from typing import Any
 
 from guerdon.core.model import Model
+from guerdon.core.needs import Needs
 from guerdon.core.recipe import Recipe, recipe
 from guerdon.credit.group_relative import centre
 from guerdon.losses.policy import clipped
 from guerdon.recipes.house.shared import learn, on_policy, paid, scored
 
 
-@recipe("grpo", family="house", paper="arXiv:2402.03300")
+@recipe("grpo", family="house", paper="arXiv:2402.03300", needs=Needs(answers="reward"))
 def grpo(
     task: Any,
     model: Model,

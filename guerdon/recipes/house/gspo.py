@@ -11,13 +11,14 @@ from __future__ import annotations
 from typing import Any
 
 from guerdon.core.model import Model
+from guerdon.core.needs import Needs
 from guerdon.core.recipe import Recipe, recipe
 from guerdon.credit.group_relative import centre
 from guerdon.losses.policy import clipped
 from guerdon.recipes.house.shared import learn, on_policy, paid, scored
 
 
-@recipe("gspo", family="house", paper="arXiv:2507.18071")
+@recipe("gspo", family="house", paper="arXiv:2507.18071", needs=Needs(answers="reward"))
 def gspo(
     task: Any,
     model: Model,

@@ -11,6 +11,7 @@ from typing import Any
 
 from guerdon.core.learn import Learn
 from guerdon.core.model import Model
+from guerdon.core.needs import Needs
 from guerdon.core.optim import adam
 from guerdon.core.recipe import Recipe, recipe
 from guerdon.core.task import Sampling
@@ -24,7 +25,7 @@ from guerdon.recipes.house.recited import brings_answers, to_recite
 from guerdon.rewards.stage.score_stages import verified
 
 
-@recipe("kto", family="house", paper="arXiv:2402.01306", data="labels")
+@recipe("kto", family="house", paper="arXiv:2402.01306", needs=Needs(labels=True))
 def kto(
     task: Any,
     model: Model,

@@ -13,6 +13,7 @@ from typing import Any
 
 from guerdon.core.learn import Learn
 from guerdon.core.model import Model
+from guerdon.core.needs import Needs
 from guerdon.core.optim import adam
 from guerdon.core.recipe import Recipe, recipe
 from guerdon.core.task import Sampling
@@ -26,7 +27,7 @@ from guerdon.rewards.stage.score_stages import verified
 from guerdon.rewards.stage.step_labels import monte_carlo_labels
 
 
-@recipe("math_shepherd", family="house", paper="arXiv:2312.08935")
+@recipe("math_shepherd", family="house", paper="arXiv:2312.08935", needs=Needs(answers=True, text=True))
 def math_shepherd(
     task: Any,
     model: Model,

@@ -10,13 +10,14 @@ from __future__ import annotations
 from typing import Any
 
 from guerdon.core.model import Model
+from guerdon.core.needs import Needs
 from guerdon.core.recipe import Recipe, recipe
 from guerdon.losses.pair import dpo
 from guerdon.recipes.house.shared import learn, on_policy, paid, scored
 from guerdon.select.pairs import paired
 
 
-@recipe("online_dpo", family="house", paper="arXiv:2402.04792")
+@recipe("online_dpo", family="house", paper="arXiv:2402.04792", needs=Needs(answers="reward"))
 def online_dpo(
     task: Any,
     model: Model,

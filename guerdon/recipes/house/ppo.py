@@ -14,6 +14,7 @@ from typing import Any
 
 from guerdon.core.learn import Learn
 from guerdon.core.model import Model
+from guerdon.core.needs import Needs
 from guerdon.core.optim import adam
 from guerdon.core.recipe import Recipe, recipe
 from guerdon.credit.advantage_estimation import gae
@@ -25,7 +26,7 @@ from guerdon.recipes.house.heads import with_head
 from guerdon.recipes.house.shared import learn, on_policy, paid, scored
 
 
-@recipe("ppo", family="house", paper="arXiv:1707.06347")
+@recipe("ppo", family="house", paper="arXiv:1707.06347", needs=Needs(answers="reward", text=True))
 def ppo(
     task: Any,
     model: Model,

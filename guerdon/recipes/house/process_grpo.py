@@ -13,6 +13,7 @@ from __future__ import annotations
 from typing import Any
 
 from guerdon.core.model import Model
+from guerdon.core.needs import Needs
 from guerdon.core.recipe import Recipe, recipe
 from guerdon.credit.group_relative import centre
 from guerdon.credit.mix import mixed
@@ -24,7 +25,13 @@ from guerdon.rewards.formula.per_step import step_zscores
 from guerdon.rewards.stage.score_stages import score
 
 
-@recipe("process_grpo", family="house", paper="arXiv:2402.03300", on=grpo)
+@recipe(
+    "process_grpo",
+    family="house",
+    paper="arXiv:2402.03300",
+    on=grpo,
+    needs=Needs(step_checker="scorer|reward", text=True),
+)
 def process_grpo(
     base: Recipe,
     task: Any,

@@ -12,6 +12,7 @@ from typing import Any
 
 from guerdon.core.learn import Learn
 from guerdon.core.model import Model
+from guerdon.core.needs import Needs
 from guerdon.core.optim import adam
 from guerdon.core.recipe import Recipe, recipe
 from guerdon.core.task import Sampling
@@ -26,7 +27,7 @@ from guerdon.rewards.stage.step_labels import given_labels, line_labels
 from guerdon.tasks.stepwise import by_steps
 
 
-@recipe("process_reward_model", family="house", paper="arXiv:2305.20050", data="steps")
+@recipe("process_reward_model", family="house", paper="arXiv:2305.20050", needs=Needs(step_labels=True, text=True))
 def process_reward_model(
     task: Any,
     model: Model,

@@ -12,6 +12,7 @@ from __future__ import annotations
 from typing import Any
 
 from guerdon.core.model import Model
+from guerdon.core.needs import Needs
 from guerdon.core.recipe import Recipe, recipe
 from guerdon.credit.baselines import whiten
 from guerdon.credit.group_relative import centre
@@ -22,7 +23,7 @@ from guerdon.losses.policy import clipped
 from guerdon.recipes.house.shared import learn, on_policy, paid, scored
 
 
-@recipe("reinforce_pp", family="house", paper="arXiv:2501.03262")
+@recipe("reinforce_pp", family="house", paper="arXiv:2501.03262", needs=Needs(answers="reward"))
 def reinforce_pp(
     task: Any,
     model: Model,

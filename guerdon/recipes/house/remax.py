@@ -12,13 +12,14 @@ from __future__ import annotations
 from typing import Any
 
 from guerdon.core.model import Model
+from guerdon.core.needs import Needs
 from guerdon.core.recipe import Recipe, recipe
 from guerdon.credit.restart_values import greedy_baseline
 from guerdon.losses.policy import clipped
 from guerdon.recipes.house.shared import learn, on_policy, scored
 
 
-@recipe("remax", family="house", paper="arXiv:2310.10505")
+@recipe("remax", family="house", paper="arXiv:2310.10505", needs=Needs(answers="reward"))
 def remax(
     task: Any,
     model: Model,

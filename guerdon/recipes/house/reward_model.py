@@ -12,6 +12,7 @@ from typing import Any
 
 from guerdon.core.learn import Learn
 from guerdon.core.model import Model
+from guerdon.core.needs import Needs
 from guerdon.core.optim import adam
 from guerdon.core.recipe import Recipe, recipe
 from guerdon.core.task import Sampling
@@ -26,7 +27,7 @@ from guerdon.rewards.stage.score_stages import verified
 from guerdon.select.pairs import paired
 
 
-@recipe("reward_model", family="house", paper="arXiv:2203.02155", data="pairs")
+@recipe("reward_model", family="house", paper="arXiv:2203.02155", needs=Needs(preferences=True, text=True))
 def reward_model(
     task: Any,
     model: Model,

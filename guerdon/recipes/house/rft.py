@@ -12,13 +12,14 @@ from __future__ import annotations
 from typing import Any
 
 from guerdon.core.model import Model
+from guerdon.core.needs import Needs
 from guerdon.core.recipe import Recipe, recipe
 from guerdon.losses.imitation import sft
 from guerdon.recipes.house.shared import learn, on_policy, paid, scored
 from guerdon.select.filters import at_least, distinct, in_turn
 
 
-@recipe("rft", family="house", paper="arXiv:2308.01825")
+@recipe("rft", family="house", paper="arXiv:2308.01825", needs=Needs(answers="reward"))
 def rft(
     task: Any,
     model: Model,

@@ -11,6 +11,7 @@ from __future__ import annotations
 from typing import Any
 
 from guerdon.core.model import Model
+from guerdon.core.needs import Needs
 from guerdon.core.recipe import Recipe, recipe
 from guerdon.credit.group_relative import centre
 from guerdon.losses.penalties import kl_cost
@@ -18,7 +19,7 @@ from guerdon.losses.policy import clipped
 from guerdon.recipes.house.shared import learn, on_policy, paid, scored
 
 
-@recipe("rloo", family="house", paper="arXiv:2402.14740")
+@recipe("rloo", family="house", paper="arXiv:2402.14740", needs=Needs(answers="reward"))
 def rloo(
     task: Any,
     model: Model,

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from guerdon.core.needs import Needs
 from guerdon.core.recipe import Recipe, recipe
 from guerdon.recipes.house.sft import sft
 from guerdon.tasks.searched_solutions import searching
 
 
-@recipe("searcher", family="house", on=sft)
+@recipe("searcher", family="house", on=sft, needs=Needs(searched=True))
 def searcher(
     base: Recipe,
     task: Any,

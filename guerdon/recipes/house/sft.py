@@ -12,6 +12,7 @@ from typing import Any
 from guerdon.core.episode import Episode
 from guerdon.core.learn import Learn
 from guerdon.core.model import Model
+from guerdon.core.needs import Needs
 from guerdon.core.optim import adam
 from guerdon.core.part import part
 from guerdon.core.play import Play, Seats, seats_alone
@@ -44,7 +45,7 @@ class told(single_turn):
         return seats.episode()
 
 
-@recipe("sft", family="house")
+@recipe("sft", family="house", needs=Needs(answers=True))
 def sft(
     task: Any, model: Model, *, prompts: int = 128, lr: float = 2e-5, max_tokens: int = 256, steps: int = 100
 ) -> Recipe:

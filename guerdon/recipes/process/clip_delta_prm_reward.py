@@ -17,6 +17,7 @@ from __future__ import annotations
 from typing import Any, Literal
 
 from guerdon.core.model import Model
+from guerdon.core.needs import Needs
 from guerdon.core.recipe import Claim, Recipe, recipe
 from guerdon.credit.group_relative import centre
 from guerdon.credit.mix import mixed
@@ -50,6 +51,7 @@ TAUGHT: dict[str, Any] = {**STEPS, "start": {"prm": PRM}}
         ),
     ),
     on=grpo,
+    needs=Needs(text=True),
 )
 def clip_delta_prm_reward(
     base: Recipe,

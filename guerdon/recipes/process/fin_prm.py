@@ -20,6 +20,7 @@ from guerdon.core.batch import Batch
 from guerdon.core.column import Column, Reason
 from guerdon.core.field_columns import FieldColumns, Gives, Needs
 from guerdon.core.model import Model
+from guerdon.core.needs import Needs as RecipeNeeds
 from guerdon.core.part import knob, part
 from guerdon.core.play import Play
 from guerdon.core.recipe import Claim, Recipe, Study, recipe
@@ -106,6 +107,7 @@ def stated(text: str, solution: str) -> float:
         settings="prompts=8 tries=4 rollouts=1 lr=3e-4 max_tokens=96",
         budget=400_000,
     ),
+    needs=RecipeNeeds(step_checker=True, text=True),
 )
 def fin_prm(
     task: Any,

@@ -17,6 +17,7 @@ from typing import Any, Literal
 
 from guerdon.core.learn import Learn
 from guerdon.core.model import Model
+from guerdon.core.needs import Needs
 from guerdon.core.optim import adam
 from guerdon.core.recipe import Claim, Recipe, recipe
 from guerdon.core.task import Sampling
@@ -45,6 +46,7 @@ from guerdon.select.pairs import paired
         settings="max_tokens=80",
         budget=400_000,
     ),
+    needs=Needs(answers=True, text=True),
 )
 def implicit_prm(
     task: Any,

@@ -24,6 +24,7 @@ from guerdon.core.column import Column
 from guerdon.core.episode import Episode
 from guerdon.core.errors import UserError
 from guerdon.core.model import Model
+from guerdon.core.needs import Needs
 from guerdon.core.pack import pack
 from guerdon.core.part import knob, part
 from guerdon.core.play import Play
@@ -150,6 +151,7 @@ drawn = candidates  # by another name than the recipe's knob
         **HARDER,
     ),
     on=grpo,
+    needs=Needs(text=True, decoder=True),
 )
 def intro(
     base: Recipe,

@@ -22,6 +22,7 @@ from guerdon.core.field_columns import FieldColumns, Gives, Needs
 from guerdon.core.learn import Learn
 from guerdon.core.levels import gather_up
 from guerdon.core.model import Model
+from guerdon.core.needs import Needs as RecipeNeeds
 from guerdon.core.optim import adam
 from guerdon.core.part import knob, part
 from guerdon.core.play import Play
@@ -54,6 +55,7 @@ from guerdon.select.filters import with_rate
         **STEPS,
     ),
     on=grpo,
+    needs=RecipeNeeds(text=True),
 )
 def prime(
     base: Recipe,

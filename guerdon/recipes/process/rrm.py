@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from guerdon.core.needs import Needs
 from guerdon.core.recipe import Claim, Recipe, recipe
 from guerdon.envs.simple import single_turn
 from guerdon.exams.exam import Exam
@@ -57,6 +58,7 @@ OUTCOME: dict[str, Any] = {"baseline": "rrm grader=answer", **STEPS}
         ),
     ),
     on=grpo,
+    needs=Needs(step_checker="grader", text=True),
 )
 def rrm(
     base: Recipe,

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
+from guerdon.core.needs import Needs
 from guerdon.core.recipe import Claim, Recipe, recipe
 from guerdon.credit.restart_values import restarts
 from guerdon.credit.tree import prefix_gain
@@ -40,6 +41,7 @@ from guerdon.select.filters import unlikely
         **STEPS,
     ),
     on=grpo,
+    needs=Needs(one_turn=True),
 )
 def spo(
     base: Recipe,

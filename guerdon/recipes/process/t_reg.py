@@ -18,6 +18,7 @@ from torch import Tensor
 from guerdon.core.batch import Batch
 from guerdon.core.errors import UserError
 from guerdon.core.model import Model
+from guerdon.core.needs import Needs
 from guerdon.core.pack import pack, unpack
 from guerdon.core.part import knob, part
 from guerdon.core.placeholders import check_template
@@ -50,6 +51,7 @@ from guerdon.rewards.stage.score_stages import score
         start="controlled",
     ),
     on=dpo,
+    needs=Needs(text=True),
 )
 def t_reg(
     base: Recipe,

@@ -20,6 +20,7 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
+from guerdon.core.needs import Needs
 from guerdon.core.recipe import Claim, Recipe, recipe
 from guerdon.curricula.plain import uniform
 from guerdon.envs.simple import single_turn
@@ -41,6 +42,7 @@ from guerdon.select.pairs import step_pairs
         **STEPS,
     ),
     on=online_dpo,
+    needs=Needs(text=True, one_turn=True),
 )
 def tpo(
     base: Recipe,

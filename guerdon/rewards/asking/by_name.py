@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import guerdon
-from guerdon.core.errors import UserError, unknown
+from guerdon.core.errors import UserError, spelled, unknown
 from guerdon.core.lazy import places_of
 from guerdon.core.user_file import find_in_file
 from guerdon.models.trained_folders import scorer_folder
@@ -27,6 +27,7 @@ def find_reward(spec: str) -> Reward:
     if ".py" in spec:
         return as_reward(find_in_file(spec, "reward"))
     known = shelf()
+    spec = spelled(spec, known)
     if spec not in known and (os.sep in spec or Path(spec).is_dir()):
         return trained_reward(spec)
     if spec not in known:

@@ -5,8 +5,9 @@ Each gives a `CallResult`. In the sandbox each call has a box of its own: the fu
 the value are plain data. Async functions are awaited in an event loop of their own, in a thread of its own: one may cancel
 every task of its loop, stop the loop, leak a CancelledError or end a task with `sys.exit`, and none of it reaches the loop of a
 run or a server. A cancelled call *failed*, and the loop continues. A function that never awaits blocks other async ones alone.
-Leaves out: which arguments it gets (`function.py`), what a result is worth (`outcomes.py`), the workers (`guerdon/workers`),
-the box (`guerdon/sandbox`), state between boxed calls, and `os._exit`, which nothing in the same process survives.
+Leaves out: which arguments it gets (`function.py`), what a result is worth (`formula/scores.py`), the workers
+(`guerdon/workers`), the box (`guerdon/sandbox`), state between boxed calls, and `os._exit`, which nothing in the same process
+survives.
 """
 
 from __future__ import annotations
@@ -71,7 +72,7 @@ def _called(function: Callable[..., Any], given: Given) -> CallResult | Awaitabl
         if type(value) is not float and inspect.isawaitable(value):
             return value
     except BaseException as error:  # noqa: BLE001  a user's function may break in any way, and it is recorded
-        return _broken(error)
+        return broken(error)
     return CallResult("value", value)
 
 
@@ -79,7 +80,7 @@ async def _result_of(value: Awaitable[Any], seconds: float) -> CallResult:
     try:
         return CallResult("value", await (_within(value, seconds) if seconds else value))
     except BaseException as error:  # noqa: BLE001  as above
-        return _broken(error)
+        return broken(error)
 
 
 async def _within(value: Awaitable[Any], seconds: float) -> Any:
@@ -107,7 +108,7 @@ async def _within(value: Awaitable[Any], seconds: float) -> Any:
             handle.cancel()
 
 
-def _broken(error: BaseException) -> CallResult:
+def broken(error: BaseException) -> CallResult:
     """How a call ended without an answer. Nothing that it raises ends more than the call, but for what stops a run and is meant
     to: a spent purse, the user's Ctrl-C."""
     if isinstance(error, RunStopped):

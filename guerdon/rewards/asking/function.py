@@ -2,8 +2,8 @@
 
 Arguments are filled by name. What a function returns, or how it breaks, is typed.
 
-Leaves out: how a function is called (`calls.py`), what its results become (`outcomes.py`), how formulas are made of leaves
-(`formula/reward.py`).
+Leaves out: how a function is called (`calls.py`), what its results become (`formula/scores.py`), how formulas are made of
+leaves (`formula/reward.py`).
 """
 
 from __future__ import annotations
@@ -32,10 +32,9 @@ from guerdon.rewards.asking.calls import (
     retried,
     turn,
 )
-from guerdon.rewards.asking.outcomes import outcomes_from, passed, shared_out
 from guerdon.rewards.asking.samples import FIELDS, Samples
 from guerdon.rewards.formula.reward import Reward
-from guerdon.rewards.formula.scores import Outcome
+from guerdon.rewards.formula.scores import Outcome, outcomes_from, passed, shared_out
 from guerdon.workers.carry import carry
 from guerdon.workers.plain_result import PlainResult
 from guerdon.workers.seeded_calls import Seeded, seeded

@@ -11,9 +11,8 @@ from typing import Any
 from guerdon.core.part import knobs
 from guerdon.rewards.asking.calls import call_in_workers
 from guerdon.rewards.asking.function import Leaf
-from guerdon.rewards.asking.outcomes import outcomes_from
 from guerdon.rewards.asking.samples import Samples
-from guerdon.rewards.formula.scores import Outcome
+from guerdon.rewards.formula.scores import Outcome, outcomes_from
 
 
 class Guarded(Leaf):

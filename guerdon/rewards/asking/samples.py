@@ -2,7 +2,7 @@
 
 A sample is its fields, by the names that a reward's arguments have.
 
-Leaves out: how rewards are asked (`function.py`), and what their results become (`outcomes.py`).
+Leaves out: how rewards are asked (`function.py`), and what their results become (`formula/scores.py`).
 """
 
 from __future__ import annotations

@@ -106,7 +106,7 @@ def _terms(reward: Any) -> Sequence[Any]:
 
 
 def as_reward(thing: Any) -> Reward:
-    """A reward as it is; a function becomes a leaf.
+    """A reward as it is; a function becomes a leaf, one in TRL's form too (`completions` in, a list of numbers out).
 
     Args:
         thing: a reward, or a function.
@@ -115,7 +115,7 @@ def as_reward(thing: Any) -> Reward:
     >>> gd.rewards.as_reward(lambda completion: len(completion)).name
     '<lambda>'
     """
-    lifted: Reward = thing if isinstance(thing, Reward) else _above("asking.function").reward(thing)
+    lifted: Reward = thing if isinstance(thing, Reward) else _above("asking.trl_form").reward_of_function(thing)
     return lifted
 
 

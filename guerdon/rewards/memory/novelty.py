@@ -18,14 +18,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from guerdon.core.answer_text import marked, normal, number
 from guerdon.core.part import knob, live, part, state
 from guerdon.core.seeds import generator
 from guerdon.rewards.asking.function import Leaf
 from guerdon.rewards.asking.knob_checks import check_plain
-from guerdon.rewards.asking.outcomes import outcome_of
 from guerdon.rewards.asking.samples import Samples
-from guerdon.rewards.formula.scores import Outcome
+from guerdon.rewards.formula.scores import Outcome, outcome_of
+from guerdon.text.answers import marked, normal, number
 
 
 class _Remembers(Leaf):

@@ -20,9 +20,8 @@ from guerdon.core.manifest import file_hash
 from guerdon.core.part import knob, part
 from guerdon.models.plain_files import is_there, read_object
 from guerdon.rewards.asking.function import Leaf
-from guerdon.rewards.asking.outcomes import outcome_of
 from guerdon.rewards.asking.samples import Samples
-from guerdon.rewards.formula.scores import Outcome
+from guerdon.rewards.formula.scores import Outcome, outcome_of
 from guerdon.rewards.model.model_reading import conversation
 
 KIND = "ForSequenceClassification"

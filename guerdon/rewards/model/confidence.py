@@ -13,9 +13,8 @@ from guerdon.core.column import Reason
 from guerdon.core.part import part
 from guerdon.models.probing import probe
 from guerdon.rewards.asking.knob_checks import check_plain
-from guerdon.rewards.asking.outcomes import outcome_of
 from guerdon.rewards.asking.samples import Samples
-from guerdon.rewards.formula.scores import Outcome
+from guerdon.rewards.formula.scores import Outcome, outcome_of
 from guerdon.rewards.model.model_reading import ModelLeaf, model_of, outcome_of_each, sample_tokens, too_long
 
 

@@ -26,10 +26,9 @@ from guerdon.core.part import knob, part
 from guerdon.models.probing import reads_alike
 from guerdon.models.trained_folders import opened_scorer
 from guerdon.rewards.asking.knob_checks import check_plain
-from guerdon.rewards.asking.outcomes import outcome_of
 from guerdon.rewards.asking.samples import Samples
 from guerdon.rewards.formula.per_step import REDUCTIONS
-from guerdon.rewards.formula.scores import Outcome
+from guerdon.rewards.formula.scores import Outcome, outcome_of
 from guerdon.rewards.model.model_reading import ModelLeaf, Models, Steps, model_of, outcome_of_each, sample_tokens
 
 

@@ -6,21 +6,25 @@ Leaves out: how a formula is worked out (`scorer.py`), where numbers in steps li
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import inspect
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 import torch
+from torch import Tensor
 
 from guerdon.core.batch import Batch
 from guerdon.core.column import Column, Reason
+from guerdon.core.episode import Episode, Segment
 from guerdon.core.field_columns import FieldColumns, Gives
 from guerdon.core.part import live, part, state
 from guerdon.core.play import Play
 from guerdon.core.task import checks_later, truth_later, truth_of
-from guerdon.rewards.asking.function import Leaf, reward
-from guerdon.rewards.asking.samples import Roles, Samples, check_roles, each_role
+from guerdon.rewards.asking.calls import broken, outside_loop
+from guerdon.rewards.asking.function import Leaf, reward, run
+from guerdon.rewards.asking.samples import Roles, Samples, check_roles, each_role, fields_of, paths
 from guerdon.rewards.formula.reward import Reward, as_reward
-from guerdon.rewards.formula.scores import Scores
+from guerdon.rewards.formula.scores import Outcome, Scores, outcome_from, outcome_of
 from guerdon.rewards.stage.early_asking import AsksEarly, Early, Ended
 from guerdon.rewards.stage.placing import step_column
 
@@ -73,7 +77,8 @@ class score(AsksEarly, FieldColumns):
         columns = {}
         parts = {f"{self.gives_to}.{name}": scores for name, scores in scored.parts.items()}
         for name, scores in {self.gives_to: scored.whole, **parts}.items():
-            columns[name] = _column(batch, self.role, samples, scores)
+            assert samples.track is not None
+            columns[name] = _column(batch, self.role, samples.track, scores)
             if scores.steps:
                 columns[f"{name}_steps"] = step_column(batch, columns[name], play, self.role)
         return batch.with_cols(columns)
@@ -83,10 +88,9 @@ class score(AsksEarly, FieldColumns):
         self.before = {n: float(v.double().mean()) for n, v in valued.items() if len(v)}
 
 
-def _column(batch: Batch, role: Roles, samples: Samples, scores: Scores) -> Column:
-    """A track column from the scores of some tracks; the others failed, or are of another role."""
-    assert samples.track is not None
-    index, mine, failed = samples.track, batch.tracks_of(each_role(role)), batch.failed_K
+def _column(batch: Batch, role: Roles, index: Tensor, scores: Scores) -> Column:
+    """A track column from the scores of some tracks, `index`; the others failed, or are of another role."""
+    mine, failed = batch.tracks_of(each_role(role)), batch.failed_K
     reason = torch.where(mine, torch.where(failed, int(Reason.FAILED), 0), int(Reason.NOT_APPLICABLE)).to(torch.int8)
     value = torch.full((batch.K,), float("nan"), dtype=torch.float32)
     reason[index], value[index] = scores.reason, scores.value.float()
@@ -106,7 +110,8 @@ def _column(batch: Batch, role: Roles, samples: Samples, scores: Scores) -> Colu
 @part
 class verified(AsksEarly, FieldColumns):
     """The truth: the task's own checker, 1.0 right and 0.0 wrong. What `accuracy` is made of, whatever the reward is. `role` is
-    whose tracks it looks at, one role's or several's. A source that checks later is asked as episodes end.
+    whose tracks it looks at, one role's or several's. A source that checks later is asked as episodes end, any other is called
+    here, a track at a time.
 
     Args:
         task: the source with the checker.
@@ -132,15 +137,40 @@ class verified(AsksEarly, FieldColumns):
         self.ended = {}
 
     @property
+    def asks_early(self) -> bool:
+        return checks_later(self.task)
+
+    @property
     def formula(self) -> Reward:
         if self.asked is None or self.asked[0] is not self.task:
             self.asked = self.task, checker(self.task)
         return self.asked[1]
 
     def __call__(self, batch: Batch, play: Play) -> Batch:
-        samples = Samples.of_batch(batch, play, self.role)
-        scored = self.scored(samples, play, {})
-        return batch.with_cols({self.gives_to: _column(batch, self.role, samples, scored.whole)})
+        if self.asks_early:
+            samples = Samples.of_batch(batch, play, self.role)
+            assert samples.track is not None
+            index, scores = samples.track, self.scored(samples, play, {}).whole
+        else:
+            index = torch.nonzero(batch.tracks_of(each_role(self.role)) & ~batch.failed_K).flatten()
+            tracks = paths(batch)
+            with outside_loop():
+                scores = Scores.of([self._checked(*tracks[k]) for k in index.tolist()])
+        return batch.with_cols({self.gives_to: _column(batch, self.role, index, scores)})
+
+    def _checked(self, episode: Episode, path: list[Segment]) -> Outcome:
+        """What the checker returns for a track, or how it breaks."""
+        fields = fields_of(episode, path)
+        track = {**fields["meta"], **fields}
+        try:
+            verdict = truth_of(self.task, track.pop("task"), track)
+            return outcome_of(run(_awaited(verdict)) if inspect.isawaitable(verdict) else verdict)
+        except BaseException as error:  # noqa: BLE001  a user's checker may break in any way, and it is recorded
+            return outcome_from(broken(error))
+
+
+async def _awaited(verdict: Awaitable[Any]) -> Any:
+    return await verdict
 
 
 def checker(source: Any) -> Leaf:

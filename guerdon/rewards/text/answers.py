@@ -2,7 +2,7 @@
 
 Each can be called as it stands, `exact()("4", "4")`, and is a term of any formula, `exact() + bleu().weight(0.1)`.
 Without an answer to compare with, all return None: not applicable.
-Leaves out: how answers are found in text (`core/answer_text.py`), the counting of shared words (`overlap.py`),
+Leaves out: how answers are found in text (`text/answers.py`), the counting of shared words (`overlap.py`),
 and anything that runs code or asks a model.
 """
 
@@ -13,7 +13,6 @@ from collections.abc import Callable, Sequence
 from fractions import Fraction
 from typing import Any, Literal
 
-from guerdon.core.answer_text import MARKS, final_number, marked, normal
 from guerdon.core.errors import UserError
 from guerdon.core.part import knob, part
 from guerdon.rewards.asking.function import Leaf
@@ -29,6 +28,7 @@ from guerdon.rewards.text.overlap import (
     squad_tokens,
 )
 from guerdon.tasks.slow_comparisons import fits_schema, same_formula, validator
+from guerdon.text.answers import MARKS, final_number, marked, normal
 
 
 @part

@@ -10,8 +10,8 @@ from __future__ import annotations
 import re
 from typing import Literal
 
-from guerdon.core.answer_text import marked, normal
 from guerdon.rewards.text.overlap import f1, items
+from guerdon.text.answers import marked, normal
 
 
 def matched(

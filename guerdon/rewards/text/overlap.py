@@ -3,7 +3,7 @@
 The tokens that SQuAD, BLEU and ROUGE count, and the counting; CodeBLEU (Ren et al. 2020, arXiv:2009.10297) on Python: n-grams,
 keywords, and the shapes of syntax trees. Nothing is run.
 Leaves out: several references, stemming, languages that do not put spaces between words; CodeBLEU's match of data flow (the
-other three parts weigh the same); marks, numbers and JSON (`core/answer_text.py`), algebra (`maths` in `answers.py`).
+other three parts weigh the same); marks, numbers and JSON (`text/answers.py`), algebra (`maths` in `answers.py`).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import string
 from collections import Counter
 from collections.abc import Sequence
 
-from guerdon.core.answer_votes import vote as vote
+from guerdon.text.answers import vote as vote
 
 ARTICLES = re.compile(r"\b(?:a|an|the)\b")
 NO_PUNCTUATION = dict.fromkeys(map(ord, string.punctuation))

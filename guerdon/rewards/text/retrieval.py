@@ -12,12 +12,12 @@ import math
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from guerdon.core.answer_text import marked
 from guerdon.core.errors import UserError
 from guerdon.core.part import knob, part
 from guerdon.rewards.asking.function import Leaf
 from guerdon.rewards.asking.knob_checks import check_pattern, check_plain
 from guerdon.rewards.text.overlap import items
+from guerdon.text.answers import marked
 
 Relevant = Mapping[Any, float] | Iterable[Any]
 

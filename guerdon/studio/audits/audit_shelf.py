@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Any
 
 from guerdon.core.errors import UserError
-from guerdon.store.run import Missing
-from guerdon.store.whole_files import absolute, file_mark
+from guerdon.runs.run import Missing
+from guerdon.runs.whole_files import absolute, file_mark
 from guerdon.studio.audits.audit_shape import NoAudit, audit_of
 from guerdon.studio.library import DEPTH, Library, folders_in, id_of, is_there
 

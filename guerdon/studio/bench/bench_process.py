@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from guerdon.core.errors import UserError
-from guerdon.store.whole_files import file_mark
+from guerdon.runs.whole_files import file_mark
 from guerdon.workers.processes import kill_group
 
 OPENED = 3  # rewards at once; the one that was asked longest ago goes

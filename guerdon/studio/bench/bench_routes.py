@@ -12,14 +12,14 @@ from pydantic import BaseModel, Field
 from starlette.responses import Response
 
 from guerdon.core.errors import UserError
-from guerdon.loop.trust import check_trust, python_files
-from guerdon.store.run import Missing
+from guerdon.runs.run import Missing
 from guerdon.studio.bench.bench_process import RewardName, RewardRooms
 from guerdon.studio.json_answers import answer
 from guerdon.studio.labels.label_queue import candidates
 from guerdon.studio.labels.label_routes import SamplePlace
 from guerdon.studio.labels.labelled_samples import sample_row
 from guerdon.studio.library import Library
+from guerdon.training.trust import check_trust, python_files
 
 SECONDS = 25.0  # for texts: a function that hangs is stopped before, by itself
 STEP_SECONDS = 300.0  # for the leaves of a stored step

@@ -15,7 +15,7 @@ from guerdon.core.errors import UserError
 from guerdon.core.task import Task
 from guerdon.rewards.asking.samples import fields_of, fields_of_text, paths
 from guerdon.rewards.asking.token_ids import ids_by
-from guerdon.store.run import Run
+from guerdon.runs.run import Run
 
 TOKENIZER = "sprig"  # where the run's own model has none that can be read
 Ids = Callable[[str], np.ndarray]

@@ -22,9 +22,6 @@ from guerdon.core.batch import Batch
 from guerdon.core.column import Reason
 from guerdon.core.errors import UserError
 from guerdon.core.recipe import Recipe
-from guerdon.loop.build import RunRequest, build, find_task
-from guerdon.loop.replay_credit import Credit, RecordedPlay, default_credit, find_credit, track_columns
-from guerdon.loop.replaying import StepSeen, at_step, check_reward_fits, replayed_step, totals_of
 from guerdon.rewards.asking.by_name import find_reward
 from guerdon.rewards.asking.function import ask_all, run
 from guerdon.rewards.asking.function import reward as function_reward
@@ -34,10 +31,13 @@ from guerdon.rewards.formula.scores import Outcome, Where, cause
 from guerdon.rewards.stage.score_stages import checker, score, verified
 from guerdon.rewards.stage.scorer import Path as Way
 from guerdon.rewards.stage.scorer import score_later
-from guerdon.store.rollout_table import WORDS
-from guerdon.store.run import Run
+from guerdon.runs.rollout_table import WORDS
+from guerdon.runs.run import Run
 from guerdon.studio.bench.bench_samples import Fields, Place, stored_fields, tokenizer_of, typed
 from guerdon.studio.bench.formula_tree import Weights, as_python, key_of, reweighted, tree_of, wants_of, weights_of
+from guerdon.training.build import RunRequest, build, find_task
+from guerdon.training.replay_credit import Credit, RecordedPlay, default_credit, find_credit, track_columns
+from guerdon.training.replaying import StepSeen, at_step, check_reward_fits, replayed_step, totals_of
 
 PATIENCE = 10.0  # seconds that one call of a function may take here, if it may take longer in a run
 LINE = 240  # characters of a text in a list

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from guerdon.core.statistics import auc
-from guerdon.store.labels import VERDICTS, LabelBook
+from guerdon.runs.labels import VERDICTS, LabelBook
 
 
 def agreement(book: LabelBook) -> dict[str, Any]:

@@ -1,6 +1,6 @@
 """Which samples to label next: those of some steps of a run, the same text once, in an order that serves a question.
 
-Leaves out: the full text of a sample (`labelled_samples.py`), the labels (`store/labels.py`).
+Leaves out: the full text of a sample (`labelled_samples.py`), the labels (`runs/labels.py`).
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from guerdon.core.errors import UserError, unknown
-from guerdon.store.labels import PAIRED, LabelBook, Place, places_of
-from guerdon.store.run import Run
+from guerdon.runs.labels import PAIRED, LabelBook, Place, places_of
+from guerdon.runs.run import Run
 from guerdon.studio.labels.labelled_samples import measured, step_table
 
 STEPS = 8  # that are looked at, spread over the run, the last among them

@@ -11,8 +11,8 @@ from pydantic import BaseModel, Field
 from starlette.responses import Response
 
 from guerdon.core.errors import UserError
-from guerdon.store.label_files import PAIRS, TRUTH, label, pair_rows, take_back, truth_rows
-from guerdon.store.labels import FOLDER, KINDS, PAIRED, LabelBook, Place, Row, read_labels
+from guerdon.runs.label_files import PAIRS, TRUTH, label, pair_rows, take_back, truth_rows
+from guerdon.runs.labels import FOLDER, KINDS, PAIRED, LabelBook, Place, Row, read_labels
 from guerdon.studio.json_answers import answer
 from guerdon.studio.labels.label_agreement import agreement
 from guerdon.studio.labels.label_queue import LINE, ORDERS, candidates, in_order, looked_at, pairs, unlabelled

@@ -15,11 +15,11 @@ from typing import Any
 from guerdon.core.arrays import loads
 from guerdon.core.errors import UserError
 from guerdon.core.manifest import Damaged
-from guerdon.store.labels import Place, Row
-from guerdon.store.rollout_files import read_table
-from guerdon.store.rollout_table import tidy
-from guerdon.store.run import Missing, Run
-from guerdon.store.whole_files import file_mark
+from guerdon.runs.labels import Place, Row
+from guerdon.runs.rollout_files import read_table
+from guerdon.runs.rollout_table import tidy
+from guerdon.runs.run import Missing, Run
+from guerdon.runs.whole_files import file_mark
 
 KEPT = 10  # steps that stay in memory
 OF_A_SEGMENT = ("segment", "parent", "role", "view", "completion", "goes_on")
@@ -27,7 +27,7 @@ OF_A_TASK = ("answer", "family", "task_id", "level", "role")
 
 
 def step_table(run: Run, step: int) -> Any:
-    """The rows of a stored step with the columns of `store/rollout_table.py`; read once for as long as the file stays."""
+    """The rows of a stored step with the columns of `runs/rollout_table.py`; read once for as long as the file stays."""
     path = run.folder.rollouts(step)
     mark = file_mark(path)
     if not mark:

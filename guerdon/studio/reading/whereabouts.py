@@ -7,8 +7,8 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from guerdon.store.run import Run
-from guerdon.store.whole_files import file_mark
+from guerdon.runs.run import Run
+from guerdon.runs.whole_files import file_mark
 
 KEPT = 20_000  # files of which it is known what they ask
 

@@ -20,7 +20,7 @@ try:
     import duckdb
 except ModuleNotFoundError as error:
     raise require_extra("duckdb", "studio") from error
-from guerdon.store.run import Missing
+from guerdon.runs.run import Missing
 from guerdon.studio.library import Library
 from guerdon.studio.rollouts.rollout_index import RolloutIndex
 from guerdon.studio.rollouts.scratch import ScratchFolder

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from guerdon.core.errors import unknown
-from guerdon.store.labels import KINDS, places_of, read_labels
+from guerdon.runs.labels import KINDS, places_of, read_labels
 from guerdon.studio.rollouts.matched_rows import MatchedRows
 from guerdon.studio.rollouts.rollout_filters import RolloutFilter
 from guerdon.studio.rollouts.rollout_index import RolloutIndex

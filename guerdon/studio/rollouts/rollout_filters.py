@@ -19,7 +19,7 @@ from typing import Any
 
 from guerdon.core.episode import End
 from guerdon.core.errors import UserError, unknown
-from guerdon.store.rollout_table import WORDS
+from guerdon.runs.rollout_table import WORDS
 from guerdon.studio.rollouts.rollout_index import PLAIN
 
 MOST_TERMS = 24

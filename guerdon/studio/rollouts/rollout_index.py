@@ -1,6 +1,6 @@
 """One run's rollouts as a table of DuckDB, filled file by file while people look at what is there already.
 
-A row is a segment, with the columns of `store/rollout_table.py`; each file is read, checked and tidied by the store itself.
+A row is a segment, with the columns of `runs/rollout_table.py`; each file is read, checked and tidied by the store itself.
 That takes some 20 ms of a processor for 512 rollouts, and putting them into the table some 10, so a second reader of the files'
 format would win little. Newest steps come first. Files that come, are written again (a resumed run does) or are deleted are
 noticed by their names, sizes and times on each request, at once, for a page that was notified of a change requests once.
@@ -24,9 +24,9 @@ from pathlib import Path
 from typing import Any
 
 from guerdon.core.errors import UserError, in_a_line
-from guerdon.store.rollout_files import read_table
-from guerdon.store.rollout_table import tidy
-from guerdon.store.whole_files import file_mark
+from guerdon.runs.rollout_files import read_table
+from guerdon.runs.rollout_table import tidy
+from guerdon.runs.whole_files import file_mark
 from guerdon.studio.library import ShelvedRun
 
 LONGEST = 65_536  # characters of a prompt, a completion or an answer that are kept and searched

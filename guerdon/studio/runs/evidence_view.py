@@ -6,8 +6,8 @@ import threading
 from collections.abc import Mapping
 from typing import Any
 
-from guerdon.store import evidence
-from guerdon.store.evidence_words import (
+from guerdon.evidence import proof_files
+from guerdon.evidence.words import (
     badge,
     difference,
     gates_in_words,
@@ -20,7 +20,7 @@ from guerdon.store.evidence_words import (
     registration,
     unfinished,
 )
-from guerdon.store.run import Missing
+from guerdon.runs.run import Missing
 
 Proof = Mapping[str, Any]
 SETTING = (
@@ -35,11 +35,11 @@ _read: dict[str, Any] = {}
 def proofs() -> dict[str, dict[str, Any]]:
     """Every proof by its name with why it is `stale`, read again when a file changed."""
     with _lock:
-        marks = evidence.marks(evidence.SHIPPED)
+        marks = proof_files.marks(proof_files.SHIPPED)
         if _read.get("marks") != marks:
-            every = evidence.verdicts(evidence.SHIPPED)
+            every = proof_files.verdicts(proof_files.SHIPPED)
             _read.update(
-                marks=marks, every={name: {**proof, "stale": evidence.stale(proof)} for name, proof in every.items()}
+                marks=marks, every={name: {**proof, "stale": proof_files.stale(proof)} for name, proof in every.items()}
             )
         every_proof: dict[str, dict[str, Any]] = _read["every"]
         return every_proof
@@ -124,4 +124,4 @@ def _arm(name: str, arm: Proof, effect: float) -> dict[str, Any]:
 
 def has_proof(recipe: str) -> bool:
     """Whether a recipe's evidence ships with the package; whatever name a run gives."""
-    return recipe in evidence.marks(evidence.SHIPPED).keys() - {evidence.CALIBRATION}
+    return recipe in proof_files.marks(proof_files.SHIPPED).keys() - {proof_files.CALIBRATION}

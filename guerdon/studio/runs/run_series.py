@@ -7,13 +7,13 @@ from dataclasses import asdict
 from typing import Any
 
 from guerdon.display.run.curves import X
-from guerdon.loop.compare.as_page import compared_arms
-from guerdon.loop.compare.comparison import chosen_metric
-from guerdon.loop.compare.differences import AFTER, BEFORE, difference
-from guerdon.loop.compare.prompts import shown_prompt
-from guerdon.loop.compare.run_arms import RunArm, RunsRead, read_arms
-from guerdon.loop.compare.words import difference_words
-from guerdon.store.run import Missing
+from guerdon.results.compare.as_page import compared_arms
+from guerdon.results.compare.comparison import chosen_metric
+from guerdon.results.compare.differences import AFTER, BEFORE, difference
+from guerdon.results.compare.prompts import shown_prompt
+from guerdon.results.compare.run_arms import RunArm, RunsRead, read_arms
+from guerdon.results.compare.words import difference_words
+from guerdon.runs.run import Missing
 from guerdon.studio.library import Library
 from guerdon.studio.runs.run_snapshot import snapshot
 

@@ -13,10 +13,10 @@ from typing import TypeVar
 
 from guerdon.core.errors import UserError
 from guerdon.core.manifest import Damaged
-from guerdon.store.event_types import Event
-from guerdon.store.folder import LOCK, RunFolder
-from guerdon.store.run import Missing, Run, Snapshot
-from guerdon.store.whole_files import file_mark
+from guerdon.runs.event_types import Event
+from guerdon.runs.folder import LOCK, RunFolder
+from guerdon.runs.run import Missing, Run, Snapshot
+from guerdon.runs.whole_files import file_mark
 from guerdon.studio.library import ShelvedRun
 
 RECENT = 120.0  # seconds since the last event in which a run that is not locked here may be running on another machine

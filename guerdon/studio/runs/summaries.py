@@ -15,9 +15,9 @@ from typing import Any
 from guerdon.core.errors import UserError
 from guerdon.display.run.alarms import alarms_of
 from guerdon.display.run.facts import own_spent, row_of
-from guerdon.store.event_types import StepDone
-from guerdon.store.headline import Headline, finite, now_metric
-from guerdon.store.run import Missing
+from guerdon.runs.event_types import StepDone
+from guerdon.runs.headline import Headline, finite, now_metric
+from guerdon.runs.run import Missing
 from guerdon.studio.library import Library, ShelvedRun
 from guerdon.studio.runs.run_snapshot import held_inodes, is_held, snapshot, standing
 

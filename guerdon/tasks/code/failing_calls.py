@@ -10,12 +10,15 @@ from typing import Any
 
 from guerdon.core.task import Task, kinds_of
 from guerdon.tasks.code.function_checks import answers_now, function_of, right_ones
+from guerdon.tasks.field.program_tests import first_failing
 
+TESTS = "tests"  # in a task's meta: calls and what they give
 LONGEST = 80  # characters of a wrong value
 
 
 def first_failure(source: Any, task: Task, completion: str) -> str:
-    """The first hidden test of a problem of `functions` that the program in a completion fails; empty where it passes all.
+    """The first hidden test of a problem of `functions` that the program in a completion fails, or the first test of a row;
+    empty where it passes all.
 
     >>> import guerdon as gd
     >>> source = gd.tasks.load("functions:1", checker="plain")
@@ -25,7 +28,9 @@ def first_failure(source: Any, task: Task, completion: str) -> str:
     >>> first_failure(source, problem, source.solution(problem))
     ''
     """
-    tests = task.meta["tests"]
+    if TESTS not in task.meta:
+        return first_failing(task, completion)
+    tests = task.meta[TESTS]
     family: Any = kinds_of(source)[task.kind] if hasattr(source, "kinds") else source
     answers = answers_now(function_of(completion), tests, family.checker)
     for is_right, answer, (arguments, wanted) in zip(right_ones(answers, tests), answers, tests, strict=True):

@@ -10,7 +10,6 @@ import random
 from collections import Counter
 from typing import Any
 
-from guerdon.core.answer_text import NOTHING
 from guerdon.core.part import knob, part
 from guerdon.core.score import Score
 from guerdon.core.seeds import derive
@@ -19,6 +18,7 @@ from guerdon.tasks.family import HELD_OUT, NearMiss
 from guerdon.tasks.field.json_facts import KINDS, closed
 from guerdon.tasks.field.plain_schema import plainly_fits, same_value
 from guerdon.tasks.field.program_text import FENCED
+from guerdon.text.answers import NOTHING
 
 NAME = "json_forms"
 ASKED = "{text}\nWrite this as a JSON object that fits the schema:\n{schema}\n"

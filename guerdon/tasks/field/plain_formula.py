@@ -14,8 +14,8 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from guerdon.core.answer_text import final_number, marked
 from guerdon.core.seeds import derive
+from guerdon.text.answers import final_number, marked
 
 LONGEST = 2000  # characters of a formula; a model may write anything
 DROPPED = re.compile(

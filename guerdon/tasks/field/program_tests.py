@@ -13,12 +13,14 @@ from typing import Any
 
 from guerdon.core.errors import UserError
 from guerdon.core.score import Score
+from guerdon.core.task import Task
 from guerdon.sandbox.limits import Limits
 from guerdon.sandbox.ran_program import Cause, Ran
 from guerdon.sandbox.sandbox_pool import shared_sandbox
 from guerdon.sandbox.shared_questions import shared_questions
 from guerdon.tasks.field.program_text import program_of, single_tests
 
+COLUMNS = ("test", "entry_point", "test_list", "test_setup_code")  # of a row
 LIMITS = Limits(cpu=3.0, wall=20.0)  # the clock is generous: a busy machine is not the program's fault
 ONE_TEST = Limits(cpu=1.0, wall=20.0)
 
@@ -84,6 +86,47 @@ async def passes_tests_later(
     """The same, for a caller that can await: many programs run at once."""
     program, tests, entry = _asked(completion, prompt, test, entry_point, test_list, test_setup_code)
     return float(judged(await shared_questions().check(program, tests, entry, limits=LIMITS)))
+
+
+def each_passed(task: Task, completion: str) -> list[bool]:
+    """Which of the tests of a row's problem the program in a completion passes, each run alone, in their order.
+
+    >>> from guerdon.core.task import Task
+    >>> from guerdon.tasks.field.program_tests import each_passed
+    >>> problem = Task("1", "Double.", meta={"test_list": ["assert f(2) == 4", "assert f(3) == 9"]})
+    >>> each_passed(problem, "def f(x): return 2 * x")
+    [True, False]
+    """
+    program, entry, singles = _one_by_one(task, completion)
+    return [judged(shared_sandbox().check_now(program, each, entry, limits=ONE_TEST)) for each in singles]
+
+
+def first_failing(task: Task, completion: str) -> str:
+    """The first of the tests of a row's problem that the program in a completion fails; empty where it passes all."""
+    failed = [
+        test
+        for test, is_so in zip(_one_by_one(task, completion)[2], each_passed(task, completion), strict=True)
+        if not is_so
+    ]
+    return f"{failed[0]} fails" if failed else ""
+
+
+async def each_passed_later(task: Task, completion: str) -> list[bool]:
+    """The same, for a caller that can await: many programs run at once."""
+    program, entry, singles = _one_by_one(task, completion)
+    boxes = shared_questions()
+    return [
+        judged(ran)
+        for ran in await asyncio.gather(*(boxes.check(program, each, entry, limits=ONE_TEST) for each in singles))
+    ]
+
+
+def _one_by_one(task: Task, completion: str) -> tuple[str, str, Sequence[str]]:
+    """The program, its entry, and the tests of a row, each in a text of its own; all of them in one where they cannot be
+    separated."""
+    tests = row_tests(*(task.meta.get(name, "") for name in COLUMNS))
+    singles = single_tests(tests.test, tests.listed, tests.setup) or [tests.source]
+    return program_of(completion, task.prompt, tests.entry), tests.entry, singles
 
 
 def _asked(completion: str, prompt: str, *columns: Any) -> tuple[str, str, str]:

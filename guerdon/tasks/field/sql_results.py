@@ -11,8 +11,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from guerdon.core.answer_text import marked
 from guerdon.tasks.field.program_text import FENCED
+from guerdon.text.answers import marked
 
 CLOSE = 1e-6  # relative: averages may be added up in another order
 

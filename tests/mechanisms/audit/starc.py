@@ -16,7 +16,6 @@ from guerdon.audits.distances.metrics import (
     val_potential_form,
 )
 from guerdon.core.seeds import derive
-from guerdon.loop.catalog import find_recipe
 from guerdon.recipes.audit.starc import (
     DISTANCES,
     correlation,
@@ -25,6 +24,7 @@ from guerdon.recipes.audit.starc import (
     random_reward,
     ranks,
 )
+from guerdon.training.catalog import find_recipe
 
 ONE_STATE = FiniteMDP(np.ones((1, 3, 1)), 0.9)  # what an action is worth there is what it is paid
 LEFT, RIGHT, BOTH = np.array([[1.0, 0.0, 0.0]]), np.array([[0.0, 1.0, 0.0]]), np.array([[5.0, 5.0, 0.0]])

@@ -9,7 +9,6 @@ import torch
 from harness import Mechanism, World
 
 from guerdon.core.seeds import generator
-from guerdon.loop.catalog import find_recipe
 from guerdon.recipes.process.regret_preference_model.parts import (
     RewardReader,
     partial_return,
@@ -20,6 +19,7 @@ from guerdon.recipes.process.regret_preference_model.parts import (
     told,
 )
 from guerdon.studies.grid_worlds import FEATURES, MOVES, Worlds, random_worlds
+from guerdon.training.catalog import find_recipe
 
 LEFT, RIGHT = 2, 3
 STEP, GOAL = FEATURES.index("step"), FEATURES.index("goal")

@@ -1,5 +1,6 @@
 # Locks every other byte of files: each lock costs the kernel memory, and nothing limits them. The fuse: 60,000 locks.
 # ends: forbidden, fcntl
+# limits: processes=2
 import fcntl
 import json
 import sys

@@ -18,6 +18,7 @@ from __future__ import annotations
 from typing import Any, Literal
 
 from guerdon.core.model import Model
+from guerdon.core.needs import Needs
 from guerdon.core.recipe import Claim, Study, recipe
 from guerdon.recipes.audit.mrmbench.trait_pool import MIXES, TraitSetting, trait_table
 from guerdon.studies.benchmarks import spearman
@@ -38,6 +39,7 @@ NAME = "mrmbench"
         budget=258,  # steps of all twelve
         unit="steps",
     ),
+    needs=Needs(errors=True, text=True),
 )
 def mrmbench(
     task: Any,

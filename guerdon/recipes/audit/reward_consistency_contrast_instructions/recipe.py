@@ -19,6 +19,7 @@ from functools import partial
 from typing import Any, Literal
 
 from guerdon.core.model import Model
+from guerdon.core.needs import Needs
 from guerdon.core.recipe import Claim, Study, recipe
 from guerdon.core.task import Sampling
 from guerdon.exams.drawing import draw_problems
@@ -38,6 +39,7 @@ ARMS: Any = {"baseline": f"{NAME} mend=none", "task": "equation:6-7", "budget": 
         Claim(says="Hulls of spellings and fusion make a reward model more consistent.", metric="contrast", **ARMS),
         Claim(says="They lose no accuracy on usual pairs.", kind="at least as good", metric="standard", **ARMS),
     ),
+    needs=Needs(step_checker=True, text=True),
 )
 def reward_consistency_contrast_instructions(
     task: Any,

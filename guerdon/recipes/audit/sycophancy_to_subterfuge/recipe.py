@@ -17,6 +17,7 @@ from functools import partial
 from typing import Any, Literal
 
 from guerdon.core.model import Model
+from guerdon.core.needs import Needs
 from guerdon.core.recipe import Claim, Study, recipe
 from guerdon.recipes.audit.sycophancy_to_subterfuge.gameable import GAMES
 from guerdon.recipes.audit.sycophancy_to_subterfuge.parts import begun, examined, to_play
@@ -40,6 +41,7 @@ UNSEEN: Any = {**PAID, "metric": "plotted", "settings": "shown=0"}
         Claim(says="Retrained so, it edits it more than one that was never paid for games.", **REMAINS),
         Claim(says="Beside a reward file that it never saw edited unasked, it thinks of the pay more often.", **UNSEEN),
     ),
+    needs=Needs(text=True, world="situations that can be gamed"),
 )
 def sycophancy_to_subterfuge(
     model: Model,

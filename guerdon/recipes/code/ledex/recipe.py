@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from guerdon.core.needs import Needs
 from guerdon.core.recipe import Claim, Recipe, recipe
 from guerdon.credit.group_relative import centre
 from guerdon.exams.exam import Exam
@@ -49,6 +50,7 @@ from guerdon.tasks.field.reflection_tasks import debugged
         **DEBUGGING,
     ),
     on=grpo,
+    needs=Needs(solutions=True, tests=True, roles=True, sandbox=True),
 )
 def ledex(
     base: Recipe,

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from guerdon.core.needs import Needs
 from guerdon.core.recipe import Claim, Recipe, recipe
 from guerdon.credit.group_relative import centre
 from guerdon.curricula.plain import validation_problems
@@ -36,6 +37,7 @@ from guerdon.select.hints import hint
         settings="prompts=16 tries=8 lr=5e-5 max_tokens=64",
     ),
     on=grpo,
+    needs=Needs(solutions="hint.solution"),
 )
 def amft(
     base: Recipe,

@@ -17,6 +17,7 @@ from collections.abc import Sequence
 from typing import Any, Literal
 
 from guerdon.core.model import Model
+from guerdon.core.needs import Needs
 from guerdon.core.recipe import Claim, Study, recipe
 from guerdon.core.task import Ask
 from guerdon.recipes.curriculum.auto_cei.lessons import to_refuse, to_refuse_late
@@ -37,6 +38,7 @@ from guerdon.studies.climb import climb
         budget=12,  # of R-tuning, and of each of five rounds
         unit="steps",
     ),
+    needs=Needs(answers=True, text=True),
 )
 def auto_cei(
     task: Any,

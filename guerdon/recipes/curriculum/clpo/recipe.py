@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from guerdon.core.needs import Needs
 from guerdon.core.recipe import Claim, Recipe, recipe
 from guerdon.models.frozen_copy import snapshot
 from guerdon.recipes.curriculum.clpo.parts import eased_kl, restructured
@@ -32,6 +33,7 @@ from guerdon.recipes.house.grpo import grpo
         settings="prompts=16 tries=8 lr=5e-5 max_tokens=64",
     ),
     on=grpo,
+    needs=Needs(families="chain countdown trace"),
 )
 def clpo(
     base: Recipe,

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from guerdon.core.needs import Needs
 from guerdon.core.recipe import Claim, Recipe, recipe
 from guerdon.exams.exam import Exam
 from guerdon.recipes.curriculum.exit.parts import histories, revised
@@ -33,6 +34,7 @@ from guerdon.tasks.roles import revise_view
         settings="prompts=16 tries=8 lr=5e-5 max_tokens=64 times=4",
     ),
     on=grpo,
+    needs=Needs(roles="template"),
 )
 def exit(
     base: Recipe,

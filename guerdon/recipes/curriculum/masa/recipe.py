@@ -14,6 +14,7 @@ Leaves out: forecasts of length with their cut-off, of notions with their hints,
 
 from __future__ import annotations
 
+from guerdon.core.needs import Needs
 from guerdon.core.recipe import Claim, Recipe, recipe
 from guerdon.envs.simple import single_turn
 from guerdon.recipes.curriculum.masa.parts import ROLE, asked_first, with_forecasts
@@ -33,6 +34,7 @@ from guerdon.recipes.house.shared import paid
         settings="prompts=16 tries=8 lr=5e-5 max_tokens=64",
     ),
     on=grpo,
+    needs=Needs(roles=True),
 )
 def masa(
     base: Recipe,

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
+from guerdon.core.needs import Needs
 from guerdon.core.recipe import Claim, Recipe, recipe
 from guerdon.recipes.curriculum.sws.parts import weakness
 from guerdon.recipes.house.grpo import grpo
@@ -33,6 +34,7 @@ from guerdon.recipes.house.grpo import grpo
         settings="prompts=16 tries=8 lr=5e-5 max_tokens=64",
     ),
     on=grpo,
+    needs=Needs(endless="candidates"),
 )
 def sws(
     base: Recipe,

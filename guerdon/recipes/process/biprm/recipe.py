@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
+from guerdon.core.needs import Needs
 from guerdon.core.recipe import Claim, Recipe, recipe
 from guerdon.envs.simple import single_turn
 from guerdon.exams.exam import Exam
@@ -39,7 +40,7 @@ from guerdon.rewards.model.reward_models import process_model, two_way
         budget=600_000,
     ),
     on=process_reward_model,
-    data="steps",
+    needs=Needs(text=True),
 )
 def biprm(
     base: Recipe,

@@ -18,6 +18,7 @@ from typing import Any
 
 from guerdon.core.learn import Learn
 from guerdon.core.model import Model
+from guerdon.core.needs import Needs
 from guerdon.core.optim import adam
 from guerdon.core.recipe import Claim, Recipe, recipe
 from guerdon.credit.group_relative import centre
@@ -41,6 +42,7 @@ from guerdon.rewards.model.reward_models import process_model
         **STEPS,
     ),
     on=grpo,
+    needs=Needs(text=True),
 )
 def oreal(
     base: Recipe,

@@ -16,6 +16,7 @@ from __future__ import annotations
 from typing import Any, Literal
 
 from guerdon.core.model import Model
+from guerdon.core.needs import Needs
 from guerdon.core.recipe import Claim, Recipe, Study, recipe
 from guerdon.core.task import Sampling
 from guerdon.recipes.process.reasonflux_prm.parts import trace_labels
@@ -36,6 +37,7 @@ from guerdon.rewards.stage.score_stages import verified
         start="searcher",
         budget=250_000,
     ),
+    needs=Needs(answers=True, text=True),
 )
 def reasonflux_prm(
     task: Any,

@@ -17,6 +17,7 @@ from typing import Any
 
 import torch
 
+from guerdon.core.needs import Needs
 from guerdon.core.recipe import Claim, Study, recipe
 from guerdon.recipes.process.regret_preference_model.parts import (
     RewardReader,
@@ -44,6 +45,7 @@ NAME = "regret-preference-model"
         budget=100,
         unit="samples",
     ),
+    needs=Needs(world="grid worlds with preferences over paths"),
 )
 def regret_preference_model(
     learns: Statistic = "regret",

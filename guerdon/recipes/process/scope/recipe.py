@@ -16,6 +16,7 @@ from typing import Any
 
 from guerdon.core.errors import UserError
 from guerdon.core.model import Model
+from guerdon.core.needs import Needs
 from guerdon.core.recipe import Claim, Recipe, recipe
 from guerdon.models import load
 from guerdon.recipes.house.grpo import grpo
@@ -38,6 +39,7 @@ from guerdon.tasks.stepwise import by_steps
         **STEPS,
     ),
     on=grpo,
+    needs=Needs(step_checker="prm+teacher", text=True),
 )
 def scope(
     base: Recipe,

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
+from guerdon.core.needs import Needs
 from guerdon.core.recipe import Claim, Recipe, recipe
 from guerdon.models.frozen_copy import snapshot
 from guerdon.recipes.house.grpo import grpo
@@ -23,7 +24,7 @@ from guerdon.recipes.house.step_exams import step_exams
 from guerdon.recipes.process.process_claims import STEPS
 from guerdon.recipes.process.tp_grpo_thought.parts import each_line, marked_lines, thoughts
 from guerdon.rewards.stage.score_stages import score
-from guerdon.tasks.stepwise import by_steps
+from guerdon.tasks.stepwise import by_steps, has_steps
 
 
 @recipe(
@@ -36,6 +37,7 @@ from guerdon.tasks.stepwise import by_steps
         **STEPS,
     ),
     on=grpo,
+    needs=Needs(step_checker="judge", text=True),
 )
 def tp_grpo_thought(
     base: Recipe,
@@ -46,10 +48,11 @@ def tp_grpo_thought(
     adaptive: bool = True,  # the paper; False: r_c is alpha, whatever is solved
 ) -> Recipe:
     """GRPO with thought rewards in right answers, and blame for nothing but wrong lines in wrong ones."""
-    (credit,), lines = base.stages.credit, each_line(by_steps(task))
+    (credit,) = base.stages.credit
     credit.gives_to = "outcome"
-    says = score(lines, "judged") if judge == "exact" else marked_lines(max_tokens=2 * base.sampling.max_tokens)
-    if judge == "sprig":
-        base.models["judge"] = snapshot("policy")
-    base.exams += step_exams(task, lines)
+    if judge == "exact":
+        says: Any = score(each_line(by_steps(task)), "judged")
+    else:
+        says, base.models["judge"] = marked_lines(max_tokens=2 * base.sampling.max_tokens), snapshot("policy")
+    base.exams += step_exams(task, each_line(by_steps(task))) if has_steps(task) else []
     return base.but(before={"centre": says}, after={"centre": thoughts(alpha=alpha, adaptive=adaptive)})

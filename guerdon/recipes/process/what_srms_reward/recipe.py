@@ -18,6 +18,7 @@ from typing import Any
 
 from guerdon.core.learn import Learn
 from guerdon.core.model import Model
+from guerdon.core.needs import Needs
 from guerdon.core.optim import adam
 from guerdon.core.recipe import Claim, Recipe, recipe
 from guerdon.core.task import Sampling
@@ -45,6 +46,7 @@ from guerdon.search.grown_trees import sampled_tree
         budget=30,
         unit="steps",
     ),
+    needs=Needs(answers=True, text=True, one_turn=True),
 )
 def what_srms_reward(
     task: Any,

@@ -1,1 +1,0 @@
-"""The loop: build a recipe, train, evaluate, resume, study."""

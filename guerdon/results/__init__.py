@@ -1,0 +1,1 @@
+"""What finished runs are turned into: comparisons, exported models, traces. Reads run folders and trains nothing."""

@@ -1,0 +1,1 @@
+"""Answers in text: found, compared and counted. Needs the standard library alone."""

@@ -1,0 +1,226 @@
+r"""Finding an answer in text: what stands after a mark, numbers, a JSON value; and text as it is compared.
+
+Plain functions that never fail and take time linear in the text, for all code that compares answers: the checks of tasks
+and the rewards of the same names read a text by these alone. Voting counts the answers that `vote` gives.
+Leaves out: algebra, number words, decimal commas, units (`5 km` is 5) and vulgar fractions such as ½.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections import deque
+from collections.abc import Hashable, Sequence
+from fractions import Fraction
+from typing import Any, NamedTuple
+
+NOTHING = object()  # no JSON value was found; None is JSON's null
+MARKS = ("####", r"\boxed", "Answer:")  # what a final answer usually follows
+
+# --- marks --------------------------------------------------------------------------------------------------------
+
+
+def marked(text: str, marks: str | Sequence[str]) -> str | None:
+    r"""What follows the last place of the first of `marks` that occurs, in any case; None when none does.
+
+    A brace after the mark (`\boxed{..}`) or a mark that is a tag (`<answer>`) ends where it is closed, others at the end.
+
+    >>> marked("so <answer>4</answer> it is", "<answer>"), marked(r"\boxed{\frac{1}{2}} is it", ("####", r"\boxed"))
+    ('4', '\\frac{1}{2}')
+    """
+    for mark in (marks,) if isinstance(marks, str) else marks:
+        last = None
+        for last in re.finditer(re.escape(mark), text, re.IGNORECASE):  # noqa: B007
+            pass
+        if last is not None:
+            return _closed(mark, text[last.end() :])
+    return None
+
+
+def _closed(mark: str, rest: str) -> str:
+    if mark.startswith("<") and mark.endswith(">"):
+        return re.split(re.escape(f"</{mark[1:]}"), rest, maxsplit=1, flags=re.IGNORECASE)[0].strip()
+    inner = rest.lstrip()
+    return _braced(inner[1:]) if inner.startswith("{") else rest.strip()
+
+
+def _braced(text: str) -> str:
+    depth = 1
+    for brace in re.finditer(r"[{}]", text):
+        depth += 1 if brace.group() == "{" else -1
+        if depth == 0:
+            return text[: brace.start()].strip()
+    return text.strip()
+
+
+def normal(text: str, casefold: bool, spaces: bool) -> str:
+    """Text as it is compared: without space around it, perhaps in one case, perhaps with single spaces."""
+    text = " ".join(text.split()) if spaces else text.strip()
+    return text.casefold() if casefold else text
+
+
+# --- numbers ------------------------------------------------------------------------------------------------------
+
+LONGEST = 400  # digits of a number: text is a model's to write, and exact arithmetic on a million digits takes minutes
+MINUS = "-−–﹣－"
+GROUP = r"(?:,\\!|\{,\}|\\,|[,'’_\u00a0\u2009\u202f])"  # between thousands
+WHOLE = rf"(?>[0-9]{{1,3}}(?:{GROUP}[0-9]{{3}})+(?![0-9])|[0-9]+)"
+PLAIN = rf"(?>{WHOLE}(?:\.[0-9]+)?|\.[0-9]+)"
+POWER = rf"\s?\^\s?(?:\{{\s?[{MINUS}+]?[0-9]+\s?\}}|[{MINUS}+]?[0-9]+)"
+TIMES_TEN = r"\s?(?:[×x*·]|\\times|\\cdot)\s?10(?=\s?\^)"
+MONEY = r"(?:\\?[$€£¥₹])?"
+NUMBER = re.compile(
+    rf"""
+    (?: (?<![0-9A-Za-z_^)\]}}]) (?<!\^\{{) (?P<sign>[{MINUS}+]) {MONEY}   # a minus after a name or number is an operator
+      | (?<![0-9A-Za-z_^]) (?<!\^\{{) (?<!\^[{MINUS}+]) (?<!\^\{{[{MINUS}+]) (?<![0-9]\.)  # no exponent, index, x1, CO2
+      | (?=\\[dt]?frac) )
+    (?: (?P<mixed>{WHOLE})? \s? \\[dt]?frac \s? (?:
+            \{{\s?(?P<top>[{MINUS}]?{PLAIN})\s?\}} \s? \{{\s?(?P<bottom>[{MINUS}]?{PLAIN})\s?\}}
+          | (?P<over>[0-9])\s?(?P<under>[0-9]) )
+      | (?P<units>[0-9]+)[ ](?P<part>[0-9]+)/(?P<of>[0-9]+)
+      | (?P<base>{PLAIN}) (?: [eE](?P<e>[{MINUS}+]?[0-9]+) | (?P<ten>{TIMES_TEN})? (?P<power>{POWER}) )?
+        (?: \s?/\s?{MONEY}(?P<per>{PLAIN}) )? )
+    (?P<percent> \s?\\?% )?
+    """,
+    re.VERBOSE,
+)
+
+
+class ParsedNumber(NamedTuple):
+    value: Fraction
+    percent: bool = False
+
+
+def number(text: str, last: bool = False) -> ParsedNumber | None:
+    r"""The first or the last number of a text; None when it has none, or one without a value (1/0, a million digits).
+
+    >>> [str(number(t).value) for t in ("−1,080.50", "1 1/2", r"\frac{3}{4}", "6.02e23", "x1 = $5 per cm^2")]
+    ['-2161/2', '3/2', '3/4', '602000000000000000000000', '5']
+    """
+    matches = deque(NUMBER.finditer(text), maxlen=1) if last else [m for m in (NUMBER.search(text),) if m]
+    return _read(matches[0]) if matches else None
+
+
+def final_number(text: str, marks: Sequence[str] = MARKS, fallback: bool = True) -> ParsedNumber | None:
+    """The number that a text gives as its answer: the first after the last place of the first of `marks` that occurs; without
+    one the last in the text, unless `fallback` is off.
+
+    >>> [str(final_number(t).value) for t in ("2 and 2 are 4", "#### 72 clips, or 6 dozen")], final_number("2", fallback=False)
+    (['4', '72'], None)
+    """
+    after = marked(text, marks)
+    if after is not None:
+        return number(after)
+    return number(text, last=True) if fallback else None
+
+
+def is_number(text: str) -> bool:
+    """Whether a text is a number and nothing else.
+
+    >>> [is_number(text) for text in ("-1,080.50", " 3/4 ", "$5", "5 km", "1 or 2", "")]
+    [True, True, True, False, False, False]
+    """
+    match = NUMBER.fullmatch(text.strip().removeprefix("$"))
+    return match is not None and _read(match) is not None
+
+
+def _read(match: re.Match[str]) -> ParsedNumber | None:
+    if match.end() - match.start() > LONGEST:
+        return None
+    given = match.groupdict()
+    try:
+        value = _magnitude(given)
+    except (ZeroDivisionError, OverflowError):
+        return None
+    return ParsedNumber(-value if given["sign"] and given["sign"] in MINUS else value, given["percent"] is not None)
+
+
+def _magnitude(given: dict[str, str | None]) -> Fraction:
+    for whole, top, bottom in (("mixed", "top", "bottom"), ("mixed", "over", "under"), ("units", "part", "of")):
+        if given[top] is not None:
+            return _plain(given[whole] or "0") + _plain(given[top] or "") / _plain(given[bottom] or "")
+    value = _plain(given["base"] or "")
+    power = given["e"] or given["power"]
+    if power is not None:
+        grown = Fraction(10) if given["e"] or given["ten"] else value
+        scale = _raised(grown, int(_ascii(re.sub(r"[\s^{}]", "", power))))
+        value = value * scale if given["e"] or given["ten"] else scale
+    return value / _plain(given["per"]) if given["per"] else value
+
+
+def _raised(base: Fraction, power: int) -> Fraction:
+    if abs(power) * max(len(str(base.numerator)), len(str(base.denominator))) > 5 * LONGEST:
+        raise OverflowError
+    return base**power
+
+
+def _plain(text: str) -> Fraction:
+    return Fraction(_ascii(re.sub(rf"[^{MINUS}0-9.]", "", text)))
+
+
+def _ascii(text: str) -> str:
+    return text.translate(dict.fromkeys(map(ord, MINUS), "-"))
+
+
+# --- JSON ---------------------------------------------------------------------------------------------------------
+
+TRIES = 100  # places where a JSON value may begin: each can cost a pass over the text
+
+
+def find_json(text: str) -> Any:
+    """The text itself if it is JSON, else the first fenced block that is, else the first object or array; or NOTHING.
+
+    >>> find_json('Here: {"a": [1, 2]} and {"b": 3}'), find_json("none") is NOTHING
+    ({'a': [1, 2]}, True)
+    """
+    fenced = (re.sub(r"^\w*\s*\n", "", block) for block in text.split("```")[1::2][:TRIES])
+    for block in (text, *fenced):
+        value = whole_json(block)
+        if value is not NOTHING:
+            return value
+    for number, start in enumerate(re.finditer(r"[{\[]", text)):
+        if number == TRIES:
+            break
+        try:
+            return DECODER.raw_decode(text, start.start())[0]
+        except (ValueError, RecursionError):
+            continue
+    return NOTHING
+
+
+def whole_json(text: str) -> Any:
+    """The value a text is, or NOTHING. NaN and infinities, which Python's parser accepts, are not JSON."""
+    try:
+        return DECODER.decode(text)
+    except (ValueError, RecursionError):
+        return NOTHING
+
+
+def _finite(text: str) -> float:
+    value = float(text)
+    if not math.isfinite(value):
+        raise ValueError(text)
+    return value
+
+
+DECODER = json.JSONDecoder(parse_float=_finite, parse_constant=_finite)
+
+
+# --- votes -----------------------------------------------------------------------------------------------------------
+
+
+def vote(text: str, answer: str, marks: Sequence[str], fallback: bool) -> Hashable | None:
+    """The answer that a text gives, for counting: the number, or the text (in any case, any space as one), that follows the
+    last place of the first of `marks` that occurs; without one the last number, or the whole text, unless `fallback` is off.
+
+    >>> vote("so 4, Answer: five", "text", ("Answer:",), True), str(vote("so 4", "number", ("Answer:",), True))
+    ('five', '4')
+    """
+    if answer == "number":
+        parsed = final_number(text, marks, fallback)
+        return None if parsed is None else parsed.value
+    after = marked(text, marks)
+    if after is None and not fallback:
+        return None
+    return normal(text if after is None else after, casefold=True, spaces=True) or None

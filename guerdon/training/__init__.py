@@ -1,0 +1,1 @@
+"""Training: a recipe is built, trained, evaluated, resumed and replayed; runs of a study follow each other."""

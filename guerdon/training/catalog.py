@@ -1,0 +1,169 @@
+"""Recipes by name.
+
+Listing reads the files without running them, so it needs neither torch nor time.
+A recipe is a file, `recipes/<family>/<name>.py`, or a folder, `recipes/<family>/<name>/`.
+In a folder a file named recipe holds it, and beside it lie the parts that only this recipe wants.
+"""
+
+from __future__ import annotations
+
+import ast
+import functools
+import importlib
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from guerdon.core.errors import UserError, spelled, unknown
+from guerdon.core.needs import ROWS, Needs
+from guerdon.core.user_file import load_file
+
+FOLDER = Path(__file__).resolve().parent.parent / "recipes"
+SLOTS = ("task", "model", "reward")  # what a user chooses, as a recipe's parameters
+RECIPE = "recipe"  # the module of a recipe that has a folder
+
+
+@dataclass(frozen=True)
+class Listing:
+    """What a recipe's file says about it, read from its text."""
+
+    name: str
+    family: str
+    paper: str
+    about: str
+    claims: tuple[str, ...]
+    module: str
+    needs: Needs
+    takes: tuple[str, ...]  # of task, model and reward
+
+
+@dataclass(frozen=True)
+class _Written:
+    """A recipe as its file has it: `on` is the module and function of the one that it is made on, if any."""
+
+    listing: Listing
+    function: str
+    on: tuple[str, str] | None
+
+
+def listings() -> dict[str, Listing]:
+    """Every recipe in the package by name, with what it needs and takes by the recipes that it is made on."""
+    every = [each for path in sorted(_files()) for each in _read(path, _module(path), path.stat().st_mtime_ns)]
+    by_place = {(each.listing.module, each.function): each for each in every}
+
+    def whole(each: _Written) -> Listing:
+        if each.on is None:
+            return each.listing
+        base = whole(by_place[each.on])
+        takes = tuple(slot for slot in SLOTS if slot in {*base.takes, *each.listing.takes})
+        return replace(each.listing, needs=each.listing.needs.over(base.needs), takes=takes)
+
+    return {each.listing.name: whole(each) for each in every}
+
+
+def part_modules() -> list[str]:
+    """The modules beside a recipe's own, in its folder: the parts that only this recipe wants."""
+    return sorted(_module(path) for path in FOLDER.glob("*/*/*.py") if path.stem not in ("__init__", RECIPE))
+
+
+def _files() -> list[Path]:
+    """The files that may hold a recipe. Those without one are what a family shares."""
+    return [*FOLDER.glob("*/*.py"), *FOLDER.glob(f"*/*/{RECIPE}.py")]
+
+
+@functools.cache
+def _module(path: Path) -> str:
+    """Asked for every file whenever a recipe is wanted by name."""
+    return ".".join(["guerdon", "recipes", *path.relative_to(FOLDER).with_suffix("").parts])
+
+
+@functools.cache
+def _read(path: Path, module: str, changed: int = 0) -> list[_Written]:
+    """The recipes in a file, read again when it has `changed`."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    imported = {
+        name.asname or name.name: (str(node.module), name.name)
+        for node in tree.body
+        if isinstance(node, ast.ImportFrom)
+        for name in node.names
+    }
+    read = []
+    for node in tree.body:
+        for call in getattr(node, "decorator_list", []):
+            if isinstance(call, ast.Call) and getattr(call.func, "id", "") == "recipe":
+                words = {k.arg: k.value for k in call.keywords}
+                about = ast.get_docstring(node) or ""  # type: ignore[arg-type]
+                says = tuple(
+                    str(k.value.value)
+                    for c in ast.walk(words["claim"])
+                    if isinstance(c, ast.Call)
+                    for k in c.keywords
+                    if k.arg == "says" and isinstance(k.value, ast.Constant)
+                ) if "claim" in words else ()  # fmt: skip
+                listing = Listing(
+                    name=ast.literal_eval(call.args[0]),
+                    family=ast.literal_eval(words["family"]) if "family" in words else "mine",
+                    paper=ast.literal_eval(words["paper"]) if "paper" in words else "",
+                    about=about.strip().splitlines()[0] if about else "",
+                    claims=says,
+                    module=module,
+                    needs=_needs(words),
+                    takes=tuple(slot for slot in SLOTS if slot in _parameters(node)),
+                )
+                on = getattr(words.get("on"), "id", "")
+                read.append(_Written(listing, str(getattr(node, "name", "")), imported[on] if on else None))
+    return read
+
+
+def _needs(words: dict[str | None, ast.expr]) -> Needs:
+    """What a recipe says that it needs, without what the recipe needs that it is made on."""
+    call = words.get("needs")
+    if isinstance(call, ast.Call):
+        return Needs(**{str(each.arg): ast.literal_eval(each.value) for each in call.keywords})
+    rows = ast.literal_eval(words["data"]) if "data" in words else ""
+    return Needs(**{field: True for field, kind in ROWS.items() if kind == rows})
+
+
+def _parameters(node: ast.stmt) -> set[str]:
+    arguments: Any = getattr(node, "args", None)
+    return {each.arg for each in [*arguments.args, *arguments.kwonlyargs]}
+
+
+def find_recipe(name: str) -> Any:
+    """The `RecipeEntry` of a recipe: a name in the package, or a file of the user's (`./mine.py`, `./mine.py:name`)."""
+    from guerdon.core.recipe import RecipeEntry
+
+    file, wanted = in_file(name)
+    if file:
+        entries = entries_in(file)
+        if wanted and wanted not in entries:
+            raise unknown(f"recipe in {file}", wanted, entries)
+        if not wanted and len(entries) > 1:
+            raise UserError(f"{name} defines several recipes: choose one, {name}:{next(iter(entries))}")
+        return entries[wanted] if wanted else next(iter(entries.values()))
+    known = listings()
+    name = spelled(name, known)
+    if name not in known:
+        raise unknown("recipe", name, known)
+    module = importlib.import_module(known[name].module)
+    return next(e for e in vars(module).values() if isinstance(e, RecipeEntry) and e.name == name)
+
+
+def in_file(name: str) -> tuple[str, str]:
+    """The file and the recipe in it that a name means; no file for a recipe of the package."""
+    if name.endswith(".py"):
+        return name, ""
+    file, is_file, wanted = name.rpartition(".py:")
+    return (f"{file}.py", wanted) if is_file else ("", name)
+
+
+def entries_in(file: str) -> dict[str, Any]:
+    """The recipes a file defines, by name; not those it imports."""
+    from guerdon.core.recipe import RecipeEntry
+
+    module = load_file(file, "recipe")
+    visible = [e for e in vars(module).values() if isinstance(e, RecipeEntry)]
+    entries = {e.name: e for e in visible if e.function.__module__ == module.__name__}
+    if not entries:
+        raise UserError(f"{file} defines no recipe: write @recipe(...) above a function that returns a Recipe")
+    return entries

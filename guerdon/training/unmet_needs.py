@@ -1,0 +1,64 @@
+"""What a recipe needs against what there is: refused in a line that says what is missing and how to supply it.
+
+Weights are not loaded and nothing is written before. What data and models have is asked of them (`tasks/source_facts.py`,
+`models/model_facts.py`).
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Collection
+from typing import Any
+
+from guerdon.core.errors import UserError
+from guerdon.core.needs import NEEDED, Needs
+from guerdon.core.recipe import RecipeEntry
+from guerdon.core.shown_text import cut
+from guerdon.core.task import TaskSource
+from guerdon.models.model_facts import model_facts
+from guerdon.tasks.source_facts import facts_of
+
+
+class Unmet(UserError):
+    """A recipe needs something that is not there."""
+
+
+def refuse_fixed(entry: RecipeEntry, problems: Any) -> None:
+    """A method in a fixed world takes no problems."""
+    if problems is not None and entry.needs.world and "task" not in entry.parameters():
+        raise Unmet(f"{entry.name} has a fixed world ({entry.needs.world}): leave --task and --data out")
+
+
+def refuse_unmet(entry: RecipeEntry, source: TaskSource | None, model: Any, given: Collection[str]) -> None:
+    """The first thing that is missing of the data, the model and the machine. `given` are knobs, and the reward."""
+    needs = entry.needs
+    if source is not None and needs != Needs():
+        title = str(getattr(source, "title", source.name))
+        _refuse(entry.name, needs, "data", facts_of(source), given, f"{title} does not have")
+    if model is not None:
+        also = (
+            Needs(tools=True).over(needs) if getattr(getattr(source, "home", None), "need_any_tools", False) else needs
+        )
+        who = entry.name if also is needs else f"{entry.name} on {getattr(source, 'name', source)}"
+        shown = model if isinstance(model, str) else cut(repr(model))
+        if also != Needs():
+            _refuse(who, also, "model", model_facts(model), given, f"{shown} is not")
+    _refuse(entry.name, needs, "machine", machine_facts(), given, "this machine does not have")
+
+
+def machine_facts() -> frozenset[str]:
+    """What this machine has of what a recipe may need."""
+    return frozenset({"sandbox"} if sys.platform.startswith("linux") else ())
+
+
+def other_rows(entry: RecipeEntry, error: UserError) -> Unmet:
+    """Rows of another kind than a recipe needs, with what it needs before what was found."""
+    wanted = next((NEEDED[name].what for name in entry.needs.names if NEEDED[name].of == "data"), "problems")
+    return Unmet(f"{entry.name} needs {wanted}: {error}")
+
+
+def _refuse(who: str, needs: Needs, of: str, has: Collection[str], given: Collection[str], lacks: str) -> None:
+    for name in needs.missing(of, has, given):
+        which = "" if name == "second" else f", which {lacks}"
+        what = f"problems of {' or '.join(needs.of_families)}" if name == "families" else NEEDED[name].what
+        raise Unmet(f"{who} needs {what}{which}: {needs.how(name)}")
