@@ -79,6 +79,7 @@ MOVED = {  # a module: those that it was before, or that went into it
     "display.run.draws": "store.report.draws",
     "display.run.flow": "studio.runs.flow",
     "display.run.metric_curves": "store.report.metric_curves",
+    "display.svg": "store.svg",
     "display.text": "store.report.rollout_view store.report.shown_numbers store.report.troubles store.report.views",
     "envs.default_envs": "envs.at_home",
     "envs.pages.page_site": "envs.pages.page_forms",
@@ -156,14 +157,14 @@ ROOMS = {  # modules that went from a room to another under their own names
     "loop results": "exporting model_card run_traces",
     "loop runs": "early_rollouts",
     "loop training": "api build catalog default_model env_contract evaluate homes host onlooker readings record rehearsal"
-    " remembering replay_credit replay_page replaying resume rollouts save_beside search_compared study"
+    " remembering replay_credit replaying resume rollouts save_beside search_compared study"
     " train_request trust truth_column what_ran",
     "loop.compare results.compare": "as_page as_text comparison differences prompts run_arms settings words",
     "loop.proof prove": "arms claim_gates claim_results detached estimate failure_modes jobs judges known pilots proving"
     " records register rehearsing remaking setting_suite simulation student trial tuning verdict",
     "store evidence": "code_units identity record_files verdict_file",
     "store runs": "belonging checkpoint checksums end_notes event_types events folder headline label_files labels listeners"
-    " loggers never_applied rollout_columns rollout_files rollout_table run run_config run_page summary whole_files",
+    " loggers never_applied rollout_columns rollout_files rollout_table run run_config summary whole_files",
 }
 MODULES = {f"guerdon.{old}": f"guerdon.{new}" for new, many in MOVED.items() for old in many.split()}
 for way, many in ROOMS.items():

@@ -21,7 +21,8 @@ function curvesOver({ x, smooth }) {
   const at = x === "steps" ? null : new Map(places.step.map((step, n) => [step, places[x][n]]));
   const placed = Object.entries(curves.curves).map(([name, curve]) => {
     const over = at ? curve.step.map((step) => at.get(step)) : curve.x;
-    return [name, { ...curve, x: over, smooth: smooth ? { step: curve.step, x: over, value: soft(curve.value, smooth) } : undefined }];
+    const smoothed = smooth ? { step: curve.step, x: over, value: soft(curve.value, smooth) } : undefined;
+    return [name, { ...curve, x: over, smooth: smoothed }];
   });
   return { ...curves, x, curves: Object.fromEntries(placed) };
 }

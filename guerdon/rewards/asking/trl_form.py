@@ -27,7 +27,7 @@ class trl_function(Leaf):
         function: the function.
         columns: the field of a sample that fills a column of another name.
         chat: give it conversations in place of strings.
-        answers: a column that the rows do not have and whose name is one of an answer's (`solution`, `ground_truth`) is the answer.
+        answers: a column that the rows do not have, with a name such as `solution` or `ground_truth`, is the answer.
     """
 
     function: Callable[..., Any]

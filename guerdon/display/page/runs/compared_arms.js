@@ -53,17 +53,18 @@ export function armTable(arms, wish, { toggle, drop, toggleApart }) {
             h(
               "td",
               {},
-              !inFile() &&
-                h(
-                "button.plain.small",
-                {
-                  type: "button",
-                  data: { key: `drop ${arm.letter}` },
-                  aria: { label: `Leave out ${arm.letter}` },
-                  onclick: () => drop(arm),
-                },
-                "leave out",
-              ),
+              inFile()
+                ? null
+                : h(
+                    "button.plain.small",
+                    {
+                      type: "button",
+                      data: { key: `drop ${arm.letter}` },
+                      aria: { label: `Leave out ${arm.letter}` },
+                      onclick: () => drop(arm),
+                    },
+                    "leave out",
+                  ),
             ),
           );
         }),
@@ -72,17 +73,18 @@ export function armTable(arms, wish, { toggle, drop, toggleApart }) {
     h(
       "div.toolbar",
       {},
-      !inFile() &&
-        h(
-        "button",
-        {
-          type: "button",
-          data: { key: "apart" },
-          aria: { pressed: String(wish.apart) },
-          onclick: toggleApart,
-        },
-        "each seed by itself",
-      ),
+      inFile()
+        ? null
+        : h(
+            "button",
+            {
+              type: "button",
+              data: { key: "apart" },
+              aria: { pressed: String(wish.apart) },
+              onclick: toggleApart,
+            },
+            "each seed by itself",
+          ),
       h(
         "span.quiet",
         {},

@@ -26,7 +26,8 @@ export async function show(place, around) {
   const { rooms, part } = keptParts("run", PARTS),
     fold = keptFolds(),
     chartOf = keptCharts();
-  const curves = runCurves({ now, wish, also, ask: () => refresh(), chartOf, toRollouts: inFile() ? undefined : toRollouts }),
+  const open = inFile() ? undefined : toRollouts; // a file has no list of rollouts
+  const curves = runCurves({ now, wish, also, ask: () => refresh(), chartOf, toRollouts: open }),
     drawDraws = runDraws(rooms.draws);
   const tools = curveTools(
     wish,
@@ -70,12 +71,7 @@ export async function show(place, around) {
 
   function begin() {
     around.title(now.one.run.name);
-    around.keys(keysOfRun());
-    put(place, rooms.head, rooms.alarms, now.one.readable ? columns(now.one.run.kind === "study") : null, around.more?.());
-  }
-
-  function keysOfRun() {
-    return (
+    around.keys(
       layer("run")
         .on("r", "its rollouts", () => around.go(address("/rollouts", { run: id })))
         .on("c", "compare with another", compare)
@@ -85,8 +81,10 @@ export async function show(place, around) {
           ["ArrowLeft", "ArrowRight"],
           "read a chart that has the focus; enter opens the step's rollouts",
           () => false,
-        )
+        ),
     );
+    const below = now.one.readable ? [columns(now.one.run.kind === "study"), around.more?.()] : null;
+    put(place, rooms.head, rooms.alarms, below);
   }
 
   function columns(isStudy) {
@@ -116,11 +114,7 @@ export async function show(place, around) {
 
   function drawCurves() {
     curves.draw();
-    drawDraws(now.curves.draws, opensRollouts() ? toRollouts : undefined);
-  }
-
-  function opensRollouts() {
-    return now.curves.stored.length > 0 && !inFile();
+    drawDraws(now.curves.draws, now.curves.stored.length ? open : undefined);
   }
 
   function keep() {
