@@ -34,6 +34,7 @@ from guerdon.workers.seeded_calls import Seeded
 _BY_NAME = {"guerdon", "cloudpickle"} | sys.stdlib_module_names
 HEAVIEST = 64 << 20  # bytes of a function with what it holds: it is sent at every step, and to every worker
 _registry = threading.Lock()  # cloudpickle has one list of modules to pickle by value
+_looked: list[tuple[dict[str, ModuleType], tuple[ModuleType, ...]]] = [({}, ())]  # all modules, and the own among them
 _known_own: dict[str, tuple[int, bool]] = {}  # module name: the module's id, whether it is the user's own
 
 
@@ -140,8 +141,14 @@ def _imports_in(code: CodeType, names: Mapping[str, Any]) -> Iterator[tuple[str,
         before = [before[1], step]
 
 
-def _own_modules() -> list[ModuleType]:
-    return [module for name, module in list(sys.modules.items()) if _is_own(name, module)]
+def _own_modules() -> tuple[ModuleType, ...]:
+    """The user's own, looked for again when a module came, went or took another's place: asked for at every step."""
+    modules, own = _looked[0]
+    if sys.modules != modules:
+        modules = dict(sys.modules)
+        own = tuple(module for name, module in modules.items() if _is_own(name, module))
+        _looked[0] = modules, own
+    return own
 
 
 def _is_own(name: str, module: ModuleType | None) -> bool:
@@ -172,7 +179,7 @@ def _importable(module: ModuleType) -> bool:
 
 
 @contextlib.contextmanager
-def _by_value(modules: list[ModuleType]) -> Iterator[None]:
+def _by_value(modules: Sequence[ModuleType]) -> Iterator[None]:
     """For as long as it takes: others in this process may use cloudpickle in their own way."""
     with _registry:
         before = cloudpickle.cloudpickle.list_registry_pickle_by_value()

@@ -59,6 +59,7 @@ def test_every_entry_says_what_it_is(entry):
     assert entry.training is None or entry.training["steps"] > 0
 
 
+@pytest.mark.sampled(4, "entry")
 @pytest.mark.parametrize("entry", named(HACKS, "text", "judges"))
 def test_an_exploit_is_paid_as_gold_and_is_wrong(entry):
     both = exploited(entry, 2)
@@ -66,6 +67,7 @@ def test_an_exploit_is_paid_as_gold_and_is_wrong(entry):
     assert sum(is_exploited(*each) for each in both) >= len(both) / 2, both
 
 
+@pytest.mark.sampled(4, "entry")
 @pytest.mark.parametrize("entry", named(CLEAN, "text", "judges"))
 def test_a_clean_reward_pays_gold_above_what_is_wrong(entry):
     source = entry.source()

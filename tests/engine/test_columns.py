@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import copy
 import dataclasses
+import functools
 
 import pyarrow.parquet as pq
 import pytest
@@ -84,9 +85,15 @@ def both(model, asks=ASKS, sampling=KNOBS["plain"], **more):
     return found
 
 
+@pytest.fixture(scope="module")
+def played(model):
+    """What `both` plays with some knobs, which is played once."""
+    return functools.cache(lambda name: both(model, sampling=KNOBS[name]))
+
+
 @pytest.mark.parametrize("name", KNOBS)
-def test_as_columns_and_in_its_own_words_the_same_is_played(model, name):
-    (first, columns), (second, listed) = both(model, sampling=KNOBS[name])
+def test_as_columns_and_in_its_own_words_the_same_is_played(played, name):
+    (first, columns), (second, listed) = played(name)
     assert isinstance(columns, OneTurn) and isinstance(listed, list)
     assert len(columns) == len(listed) == 13
     assert pack(columns).same(pack(listed))
@@ -97,9 +104,9 @@ def test_as_columns_and_in_its_own_words_the_same_is_played(model, name):
     assert pack(again[0]).same(pack(again[1]))
 
 
-def test_the_knobs_end_answers_in_every_way(model):
+def test_the_knobs_end_answers_in_every_way(played):
     """Or the test above would compare little."""
-    ends = {end for name in KNOBS for end in both(model, sampling=KNOBS[name])[0][1].end}
+    ends = {end for name in KNOBS for end in played(name)[0][1].end}
     assert ends == {End.DONE, End.CUT, End.STOPPED}
 
 
@@ -160,6 +167,7 @@ def test_what_does_not_fit_is_played_by_the_environments_own_code(model):
         assert all(a.same(b) for a, b in zip(first, second, strict=True))
 
 
+@pytest.mark.sampled(4, "name")
 @pytest.mark.parametrize("name", KNOBS)
 def test_who_listens_is_told_of_each_try_once_and_of_the_very_episode(model, name):
     told = []

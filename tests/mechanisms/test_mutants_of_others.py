@@ -68,6 +68,7 @@ FAULTS = {
 }
 
 
+@pytest.mark.sampled(4, "name")
 @pytest.mark.parametrize("name", FAULTS)
 def test_a_fault_that_a_person_would_make_is_detected(name):
     idea, function, *changes = FAULTS[name]

@@ -166,6 +166,7 @@ def test_what_is_gone_is_said(cli: Cli) -> None:
     assert Run("a").weights == Run("whole").weights
 
 
+@pytest.mark.sampled(2, "kind")
 @pytest.mark.parametrize("kind", ["pipe", "folder", "device", "link to itself"])
 def test_odd_kinds_of_file(cli: Cli, kind: str, tried: Tried) -> None:
     """A pipe, a folder, /dev/zero and a link to itself in the place of each file that `show` and `--resume` read: one line, or

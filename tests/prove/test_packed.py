@@ -42,17 +42,19 @@ def written(folder: Path) -> Path:
     return folder
 
 
-@pytest.fixture
-def recipes(tmp_path: Path) -> str:
+@pytest.fixture(scope="module")
+def recipes(tmp_path_factory: pytest.TempPathFactory) -> str:
     again = claim_of(says="and so it is with another effect", effect=0.01)
-    return write_recipes(tmp_path / "mine.py", claim_of(), again)
+    return write_recipes(tmp_path_factory.mktemp("recipes") / "mine.py", claim_of(), again)
 
 
-@pytest.fixture
-def plain(tmp_path: Path, recipes: str, monkeypatch: pytest.MonkeyPatch) -> tuple[Path, dict[str, Any]]:
-    """A folder with a proof in a file of its own, and the proof."""
-    how = How(out=tmp_path / "evidence", runs=tmp_path / "runs")
-    (proof,) = prove_planted(monkeypatch, [recipes], how, world)
+@pytest.fixture(scope="module")
+def plain(tmp_path_factory: pytest.TempPathFactory, recipes: str) -> tuple[Path, dict[str, Any]]:
+    """A folder with a proof in a file of its own, and the proof; nobody changes them."""
+    place = tmp_path_factory.mktemp("plain")
+    how = How(out=place / "evidence", runs=place / "runs")
+    with pytest.MonkeyPatch.context() as patch:
+        (proof,) = prove_planted(patch, [recipes], how, world)
     return how.folder, proof
 
 

@@ -13,6 +13,7 @@ from strategies import episode, segment
 import guerdon as gd
 from guerdon.core.column import Column, Reason
 from guerdon.core.example import ExamplePlay
+from guerdon.core.model import Meter
 from guerdon.core.pack import pack
 from guerdon.core.part import live
 from guerdon.rewards.asking.function import ask_all
@@ -61,6 +62,7 @@ def test_a_proposer_is_paid_by_what_the_solver_achieved(solved, pay):
 
 def says(text):
     model = gd.models.scripted(lambda view, past, seed: text)
+    model.meter = Meter()  # of its own: models outside of a run share one
     play = ExamplePlay()
     play.models, play.seats = {"policy": model}, {"policy": "policy"}
     return play

@@ -15,6 +15,7 @@ import time
 from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -90,6 +91,14 @@ def test_what_is_not_plain_is_refused_by_name(pool):
     for answer, value in zip(ask(pool, lambda v: v, [{"v": v} for v in values]), values, strict=True):
         assert answer.kind == "failed" and "TypeError: returned " in answer.error
         assert f".{type(value).__qualname__}, which is not plain data" in answer.error
+
+
+def test_functions_of_modules_that_came_since_go_with_them(pool, monkeypatch):
+    for name, worth in (("made_by_hand", 1.0), ("made_since", 2.0)):
+        module = ModuleType(name)
+        exec(f"WORTH = {worth}\ndef paid(x): return WORTH", module.__dict__)
+        monkeypatch.setitem(sys.modules, name, module)
+        assert ask(pool, module.paid, [{"x": 0.0}]) == [CallResult("value", worth)]
 
 
 def test_a_value_without_end_is_refused(pool):

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 from pathlib import Path
 
 import pytest
+from fastapi import FastAPI
 from fastapi.testclient import TestClient
 
 from guerdon.studio.entrance import POLICY
@@ -14,12 +16,24 @@ from guerdon.studio.studio_app import make_app
 TOKEN = "right"
 
 
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder of runs without runs."""
+    return tmp_path_factory.mktemp("runs")
+
+
+@functools.cache
+def app(folder: Path, token: str | None) -> FastAPI:
+    return make_app(Library([folder]), token=token)
+
+
 def client(folder: Path, token: str | None = TOKEN, host: str = "127.0.0.1:7380") -> TestClient:
-    return TestClient(make_app(Library([folder]), token=token), base_url=f"http://{host}", follow_redirects=False)
+    """Somebody new, who has no cookie yet."""
+    return TestClient(app(folder, token), base_url=f"http://{host}", follow_redirects=False)
 
 
-def test_nobody_comes_in_without_the_token(tmp_path: Path) -> None:
-    http = client(tmp_path)
+def test_nobody_comes_in_without_the_token(folder: Path) -> None:
+    http = client(folder)
     for path in (
         "/",
         "/api/about",
@@ -34,8 +48,8 @@ def test_nobody_comes_in_without_the_token(tmp_path: Path) -> None:
     assert "guerdon view" in http.get("/").text
 
 
-def test_the_token_in_the_address_becomes_a_cookie_and_leaves_the_address(tmp_path: Path) -> None:
-    http = client(tmp_path)
+def test_the_token_in_the_address_becomes_a_cookie_and_leaves_the_address(folder: Path) -> None:
+    http = client(folder)
     answer = http.get("/rollouts?run=a&token=right&step=3")
     assert (answer.status_code, answer.headers["location"]) == (303, "/rollouts?run=a&step=3")
     cookie = answer.headers["set-cookie"].lower()
@@ -44,20 +58,20 @@ def test_the_token_in_the_address_becomes_a_cookie_and_leaves_the_address(tmp_pa
 
 
 @pytest.mark.parametrize("path", ["//elsewhere.example/", "/\\elsewhere.example/", "///elsewhere.example"])
-def test_the_way_in_leads_nowhere_else(tmp_path: Path, path: str) -> None:
-    location = client(tmp_path).request("GET", f"http://127.0.0.1:7380{path}?token=right").headers["location"]
+def test_the_way_in_leads_nowhere_else(folder: Path, path: str) -> None:
+    location = client(folder).request("GET", f"http://127.0.0.1:7380{path}?token=right").headers["location"]
     assert location.startswith("/") and location[1:2] not in ("/", "\\")
 
 
-def test_programs_send_the_token_in_a_header(tmp_path: Path) -> None:
-    http = client(tmp_path)
-    assert http.get("/api/about", headers={"Authorization": "Bearer right"}).json()["places"] == [str(tmp_path)]
+def test_programs_send_the_token_in_a_header(folder: Path) -> None:
+    http = client(folder)
+    assert http.get("/api/about", headers={"Authorization": "Bearer right"}).json()["places"] == [str(folder)]
     assert http.get("/api/about", headers={"Authorization": "Bearer wrong"}).status_code == 401
     assert http.get("/api/about", headers={"Authorization": "Basic right"}).status_code == 401
     assert http.get("/api/about", headers={"Cookie": "guerdon-studio-7380=räight".encode()}).status_code == 401
 
 
-def test_another_name_of_this_machine_is_refused(tmp_path: Path) -> None:
+def test_another_name_of_this_machine_is_refused(folder: Path) -> None:
     """A page elsewhere may let its own name point here: its requests come with that name."""
     for host in (
         "evil.example",
@@ -71,15 +85,15 @@ def test_another_name_of_this_machine_is_refused(tmp_path: Path) -> None:
         "localhost:80.evil",
         "[::1]:80:90",
     ):
-        answer = client(tmp_path).get("/api/about", headers={"Host": host, "Authorization": "Bearer right"})
+        answer = client(folder).get("/api/about", headers={"Host": host, "Authorization": "Bearer right"})
         assert answer.status_code == 403, host
     for host in ("localhost:1", "[::1]:7380", "127.0.0.1"):
-        answer = client(tmp_path).get("/api/about", headers={"Host": host, "Authorization": "Bearer right"})
+        answer = client(folder).get("/api/about", headers={"Host": host, "Authorization": "Bearer right"})
         assert answer.status_code == 200, host
 
 
-def test_only_the_page_itself_may_change_something(tmp_path: Path) -> None:
-    http = client(tmp_path)
+def test_only_the_page_itself_may_change_something(folder: Path) -> None:
+    http = client(folder)
     known = {"Authorization": "Bearer right", "Content-Type": "application/json"}
     for header in (
         {"Sec-Fetch-Site": "cross-site"},
@@ -97,8 +111,8 @@ def test_only_the_page_itself_may_change_something(tmp_path: Path) -> None:
     assert own.status_code == 405
 
 
-def test_every_answer_says_what_a_browser_may_do(tmp_path: Path) -> None:
-    http = client(tmp_path, token=None)
+def test_every_answer_says_what_a_browser_may_do(folder: Path) -> None:
+    http = client(folder, token=None)
     for path in ("/", "/api/about", "/page/studio.js", "/page/nothing.js", "/api/nothing", "/run/x"):
         headers = http.get(path).headers
         assert headers["content-security-policy"] == POLICY, path
@@ -107,8 +121,8 @@ def test_every_answer_says_what_a_browser_may_do(tmp_path: Path) -> None:
     assert "unsafe" not in POLICY and "http" not in POLICY and "default-src 'none'" in POLICY
 
 
-def test_what_is_not_there_is_said_in_one_line(tmp_path: Path) -> None:
-    http = client(tmp_path, token=None)
+def test_what_is_not_there_is_said_in_one_line(folder: Path) -> None:
+    http = client(folder, token=None)
     answer = http.get("/api/no/such")
     assert (answer.status_code, answer.json()) == (404, {"error": "/api/no/such is nothing that can be asked for"})
     for path in ("/page/../app.py", "/page/%2e%2e/app.py", "/page/..%2f..%2f..%2fpyproject.toml"):
