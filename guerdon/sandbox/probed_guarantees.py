@@ -57,7 +57,7 @@ def held_by() -> str:
     """Which limits of programs are enforced by what on this machine, in words."""
     always = (
         "rlimits (memory of one process, open files), a file system of fixed size (disk) and the box's first process"
-        " (memory of several, page tables, processor time, processes, output)"
+        " (memory of several, page tables, mappings, pipes, sockets, processor time, processes, output)"
     )
     try:
         groups = control_groups.control_groups()

@@ -30,7 +30,7 @@ def cut(place, size=PIECE):
     # Into pages: the kernel keeps something for each.
     for at in range(0, size, 8192): libc.mprotect(place + at, 4096, 1)
 def fill_sockets_and_pipes():
-    kept = []
+    kept, poll = [], select.epoll()
     try:
         while True: kept += [end.detach() for end in socket.socketpair()]
     except OSError: pass
@@ -42,7 +42,6 @@ def fill_sockets_and_pipes():
         try:
             while True: os.write(end, bytes(1 << 14))
         except OSError: pass
-    poll = select.epoll()
     for number in kept[-2:]:
         try:
             for copy in range(100, 127):
@@ -106,7 +105,8 @@ BURSTS = {  # what {n} processes do at once, each with a piece of memory that al
         "several(lambda: [fill(taken(PRIVATE, 4096, -1, 0x100000000 + (n << 30)), 1) for n in range(1, 9000)])"
     ),
     "each cuts what it has not touched into pages, and takes some": (
-        "def work():\n cut(taken(PRIVATE))\n fill(taken(PRIVATE, PIECE // 8), PIECE // 8)\nseveral(work)"
+        "part = PIECE // 8\n"
+        "def work():\n cut(taken(PRIVATE, 7 * part), 7 * part)\n fill(taken(PRIVATE, part), part)\nseveral(work)"
     ),
 }
 ALONE = {  # what one process does

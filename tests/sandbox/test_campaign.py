@@ -136,9 +136,9 @@ KINDS: dict[str, tuple[Limits, str, str]] = {
         "memory",
         "import ctypes, os, time\nlibc = ctypes.CDLL(None)\nlibc.mmap.restype = ctypes.c_void_p\n"
         "for _ in range(7):\n if os.fork() == 0: break\n"
-        "place = libc.mmap(None, ctypes.c_size_t(250 << 20), 0, 0x22, -1, 0)\n"
-        "for at in range(0, 250 << 20, 8192): libc.mprotect(ctypes.c_void_p(place + at), ctypes.c_size_t(4096), 1)\n"
-        "kept = bytearray(b'x') * ((10 + {n}) << 20)\ntime.sleep(30)",
+        "place = libc.mmap(None, ctypes.c_size_t(200 << 20), 0, 0x22, -1, 0)\n"
+        "for at in range(0, 200 << 20, 8192): libc.mprotect(ctypes.c_void_p(place + at), ctypes.c_size_t(4096), 1)\n"
+        "kept = bytearray(b'x') * ((24 + {n}) << 20)\ntime.sleep(30)",
     ),
     "memory under the name of a size": (
         LIMITS,

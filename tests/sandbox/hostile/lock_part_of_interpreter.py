@@ -1,4 +1,4 @@
-# Locks a part of the interpreter's own file for reading, for which whoever writes there would wait.
+# Locks a part of the interpreter's own file for reading, which blocks every process that locks it for writing.
 # ends: forbidden, fcntl
 # limits: processes=2
 import fcntl

@@ -1,4 +1,4 @@
-# Takes memory in a process whose name looks like a size in /proc, so that whoever reads sizes there fails.
+# Takes memory in a process whose name looks like a size in /proc, so that measuring it fails.
 # ends: memory
 import ctypes
 import json
