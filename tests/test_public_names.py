@@ -38,6 +38,7 @@ MADE_FOR_YOU = {  # parts that no shelf exports, for users get them from somethi
     "rewards.verdict": "`checker` makes it",
     "losses.total": "`+` makes it",
     "tasks.mixed_families": "`by_steps` makes it",
+    "tasks.offered": "`closed_form` makes it",
     "models.past_self": "`pool` makes them",
     "models.foreign": "`load` makes it, of a folder whose architecture transformers alone knows",
 }
