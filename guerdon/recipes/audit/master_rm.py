@@ -100,7 +100,7 @@ def cut(candidate: str) -> str:
 @part
 class judged_candidates(ChangedSource):
     """The problems of `source` with their answer as a reference and a candidate to judge: a solution, with probability `right`,
-    or a wrong one (`judging/candidates.py`). With probability `cuts` it is cut to its first line, and the verdict is no."""
+    or a wrong one (`tasks/judging/candidates.py`). With probability `cuts` it is cut to its first line: the verdict is no."""
 
     source: Any
     cuts: float = knob(default=0.0, ge=0.0, le=1.0)

@@ -6,6 +6,7 @@ import threading
 from collections.abc import Mapping
 from typing import Any
 
+from guerdon.loop.catalog import listings
 from guerdon.store import evidence
 from guerdon.store.evidence_words import (
     badge,
@@ -79,6 +80,7 @@ def proof_of(name: str) -> dict[str, Any]:
         "family": proof["family"],
         "paper": proof["paper"],
         "about": proof["about"],
+        "needs": known[proof["recipe"]].needs.in_full if proof["recipe"] in (known := listings()) else "",
         "stale": proof["stale"],
         "quick": proof["quick"],
         "command": proof["command"],

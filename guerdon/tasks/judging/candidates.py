@@ -17,12 +17,12 @@ TRIES, ENDLESS = 64, 10_000  # problems that are looked at; of an endless source
 
 def other_problems(source: Any, split: Split, task: Task, number: int, draw: random.Random) -> list[Task]:
     """Up to `number` other problems of the kind of a task, no two with the same answer and none with its own."""
-    size, found = source.size(split), {task.answer: task}
+    size, by_answer = source.size(split), {task.answer: task}
     for _ in range(TRIES):
         other: Task = source.get(split, draw.randrange(size or ENDLESS))
-        if len(found) <= number and other.kind == task.kind:
-            found.setdefault(other.answer, other)
-    return [*found.values()][1:]
+        if len(by_answer) <= number and other.kind == task.kind:
+            by_answer.setdefault(other.answer, other)
+    return [*by_answer.values()][1:]
 
 
 def right_candidate(source: Any, task: Task) -> str:
