@@ -113,7 +113,7 @@ class judged_candidates(ChangedSource):
         tried = right_candidate(self.source, base) if is_gold else wrong_candidate(self.source, split, base, draw)
         candidate, reply = opened(tried, draw), candidate_verdict(self.source, base, tried)
         if draw.random() < self.cuts:  # drawn last, so that all else is the same whatever the share
-            candidate, reply = cut(candidate if "\n" in candidate else OPENERS[0]), SAYS_NOTHING
+            candidate, reply = cut(candidate) if "\n" in candidate else "", SAYS_NOTHING
         view = judge_view(base.prompt, base.answer, candidate)
         return Task(base.id, view, reply, self.name, base.level, {**base.meta})
 
