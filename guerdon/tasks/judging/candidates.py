@@ -39,7 +39,7 @@ def wrong_candidate(source: Any, split: Split, task: Task, draw: random.Random) 
 
 
 def candidate_verdict(source: Any, task: Task, tried: str) -> str:
-    """What a judge says of a candidate: line by line where there is a step checker (`tasks/roles.py`), else the verdict alone."""
+    """What a judge says of a candidate: line by line where there is a step checker (`tasks/roles.py`), else yes or no."""
     if hasattr(source, "near_misses"):
         return verdict(source.of(task) if hasattr(source, "of") else source, task, tried)
     return f"{ANSWER}{'yes' if tried == right_candidate(source, task) else 'no'}"
