@@ -83,7 +83,7 @@ def needs(name: str) -> str:
     """What a recipe is given."""
     entry = find_recipe(name)
     slots = [slot for slot in ("task", "model") if slot in entry.parameters()]
-    what = {"task": ROWS[entry.data], "model": "a model"}
+    what = {"task": ROWS[entry.needs.rows], "model": "a model"}
     return " and ".join(what[slot] for slot in slots) if slots else "nothing: it has a fixed task and model"
 
 

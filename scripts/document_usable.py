@@ -14,8 +14,8 @@ HEAD = """# Which method runs on your data
 Every recipe declares what it needs of data, model and machine. It is checked before weights load and before a run folder exists; what is missing is one line:
 
 ```console
-$ guerdon train ledex --data my.csv --model sprig
-error: ledex needs tests one by one, which my.csv does not have: --data FILE with a column "test_list" --check python, or --task functions:3
+$ guerdon train verpo --data my.csv --model sprig
+guerdon: verpo needs tests one by one, which my.csv does not have: --data FILE with a column "test_list" --check python, or --task functions:3
 ```
 
 `guerdon list recipes --usable` prints the table below, `guerdon show NAME` what a recipe needs in full. [Your own data](your_own_data.md) describes the columns, [tools](tools.md) and

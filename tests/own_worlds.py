@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import shutil
 from pathlib import Path
@@ -152,7 +153,7 @@ def request_of(entry: RecipeEntry, model: str, world: dict[str, Any]) -> RunRequ
         own = {name: value for name, value in own.items() if name not in WITHOUT[entry.name]}
     small = {name: size for name, size in SMALL.items() if isinstance(own.get(name), int)}
     slot = {"model": model} if "model" in entry.parameters() else {}
-    return RunRequest(entry.name, settings={**small, **KNOBS.get(entry.name, {})}, **slot, **world)
+    return RunRequest(entry.name, settings=small, **slot, **world)
 
 
 WITHOUT = {
@@ -160,7 +161,6 @@ WITHOUT = {
     "biprm": ("tries",),
     "tpo": ("tries",),
 }  # knobs that they have from another recipe and do not use
-KNOBS: dict[str, dict[str, Any]] = {}  # that the table calls for
 
 
 def rehearsed(name: str, model: str, world: dict[str, Any], folder: Path) -> None:
@@ -176,9 +176,10 @@ def rehearsed(name: str, model: str, world: dict[str, Any], folder: Path) -> Non
     raise AssertionError(f"the study {name} trained nothing")
 
 
-def trained(name: str, model: str, world: dict[str, Any], folder: Path) -> Run | None:
+def trained(name: str, model: str, world: dict[str, Any], folder: Path, **knobs: Any) -> Run | None:
     """A real step; of a study the first prompts."""
     request = request_of(find_recipe(name), model, world)
+    request = dataclasses.replace(request, settings={**request.settings, **knobs})
     ready = prepare(TrainRequest.of(request, None, None, 0, Options(eval_tasks=2)))
     if not isinstance(ready.built.recipe, Recipe):
         return rehearsed(name, model, world, folder)

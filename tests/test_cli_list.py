@@ -11,6 +11,7 @@ from command_line import SMALL, Cli, command_line
 
 from guerdon.cli import knob_words, shelves
 from guerdon.cli.fitted_tables import TableColumn, fitted, in_lines, shortened
+from guerdon.cli.list import KINDS, _has_words
 from guerdon.core.part import part
 from guerdon.training.catalog import find_recipe, listings
 
@@ -114,6 +115,30 @@ def test_a_family_and_a_search(cli: Cli) -> None:
     assert [r["recipe"] for r in found["recipes"]] == ["dapo"] and "overlong" in [r["reward"] for r in found["rewards"]]
     assert found["tasks"] == []
     assert cli("list", "recipes", "--search", "no-such-word").out == "nothing found\n"
+
+
+def test_a_search_is_by_words_in_any_form() -> None:
+    row = {"recipe": "x", "about": "Learns curricula by revision of policies, cited in GRPO."}
+    found = {"learning", "curriculum", "revise", "revisions", "policy", "Learned revision", "grpo"}
+    assert {asked for asked in found if _has_words(row, asked)} == found
+    assert not any(_has_words(row, asked) for asked in ("vision", "lear x y", "earns", "rpo", "ted", "in g"))
+
+
+def test_recipes_at_80_columns_are_name_needs_result_and_paper(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    longest = max(listings(), key=len)
+    told = {"recipe": longest, "needs": "answers, kinds", "result": "ahead, on sprig-1.1", "paper": "2504.09710"}
+    told |= {
+        "about": "what it does in a sentence",
+        "family": "curriculum",
+        "claim": "it is better",
+        "stale": "made before",
+    }
+    columns = KINDS["recipes"].columns
+    titles, (row,) = fitted(columns, [[told[column.title] for column in columns]], 80)
+    assert titles == ["recipe", "needs", "result", "paper"]
+    assert row == [longest, "answers, kinds", "ahead, on…", "2504.09710"]
+    matrix = screen_of(monkeypatch, 80, "list", "recipes", "--usable")
+    assert max(map(len, matrix)) <= 80 and matrix[0].split()[:4] == ["recipe", "answers", "pairs", "steps"]
 
 
 # --- show -----------------------------------------------------------------------------------------------------------

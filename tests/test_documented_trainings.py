@@ -62,6 +62,7 @@ OTHERWISE = {  # a command, or a word of it: why it need not
     "truth.jsonl": "three steps on a handful of labels, to show the file",
     "--out runs/tools": "three steps, to have a run to export traces of",
     "--data traces.jsonl": "two steps on a handful of traces, to show the file",
+    "train verpo --data": "the line that refuses a file without tests",
     "--out run$": "two steps, to have a run to export",
 }
 

@@ -158,7 +158,7 @@ LONGEST_METHOD = 150
 LONG_METHODS = {  # a published method: its lines, with its own parts and without imports; no name and no line may be added
     "sycophancy-to-subterfuge": 446,
     "mrmbench": 317,
-    "ledex": 314,
+    "ledex": 313,
     "scope": 283,
     "auto-cei": 277,
     "clpo": 256,
@@ -174,7 +174,7 @@ LONG_METHODS = {  # a published method: its lines, with its own parts and withou
     "exit": 190,
     "masa": 181,
     "plan-rewardbench": 179,
-    "biprm": 173,
+    "biprm": 172,
 }
 LONG_FILES: dict[str, str] = {}  # file: why it is over 600 lines
 ALIKE = {"rewards.reward"}  # a task's check is called like a function of somebody's, by which its runs are known
@@ -346,7 +346,7 @@ def test_rooms_are_small():
 
 
 def lines_of_methods() -> dict[str, int]:
-    """Of each published method, the lines of its file, or of all files in its folder, besides imports."""
+    """Of each published method, the lines of its file, or of all files in its folder, besides imports and what it needs."""
     lines: Counter[str] = Counter()
     for listing in listings().values():
         place = ROOT.joinpath(*listing.module.split("."))
@@ -354,7 +354,8 @@ def lines_of_methods() -> dict[str, int]:
         for path in files:
             heads = [node for node in tree(path).body if isinstance(node, ast.Import | ast.ImportFrom)]
             of_heads = sum((node.end_lineno or 0) - node.lineno + 1 for node in heads)
-            lines[listing.name] += path.read_text().count("\n") - of_heads
+            text = path.read_text()
+            lines[listing.name] += text.count("\n") - of_heads - text.count("\n    needs=")
     return dict(lines)
 
 

@@ -40,6 +40,7 @@ MADE_FOR_YOU = {  # parts that no shelf exports, for users get them from somethi
     "rewards.trl_function": "`from_trl` makes it, and `as_reward` of a function in TRL's form",
     "losses.total": "`+` makes it",
     "tasks.mixed_families": "`by_steps` makes it",
+    "tasks.offered": "`closed_form` makes it",
     "models.past_self": "`pool` makes them",
     "models.foreign": "`load` makes it, of a folder whose architecture transformers alone knows",
 }

@@ -174,7 +174,7 @@ def _own_task(model: str, trust: bool) -> tuple[str | None, dict[str, Any] | Non
     if not config["plain"] or not (config["wish"]["task"] or config["data"]):
         raise UserError(f"{model} does not name the task it was trained for: give --task NAME or --data FILE")
     check_trust(model, config, trust, ["task", "check"])
-    if config["data"] and find_recipe(config["recipe"]).data != "problems":
+    if config["data"] and find_recipe(config["recipe"]).needs.rows != "problems":
         raise UserError(
             f"{model} was trained on stored answers, and its file has no problems to solve: give --task or --data"
         )

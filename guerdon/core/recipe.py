@@ -500,8 +500,8 @@ def recipe(
                 f"recipe {name!r} is made on {on.name!r}, so its first parameter must be called {BASE} (what that one made)"
                 + (f", not {first}" if first else "")
             )
-        rows = next((Needs(**{field: True}) for field, rows in ROWS.items() if rows == data), Needs())
-        all_needs = (needs or Needs()).over(rows).over(on.needs if on is not None else Needs())
+        of_rows: dict[str, Any] = {name: True for name, rows in ROWS.items() if rows == data}
+        all_needs = (needs or Needs()).over(Needs(**of_rows)).over(on.needs if on is not None else Needs())
         return RecipeEntry(name, family, paper, claims, function, on, absent or {}, all_needs, screening)
 
     return enter

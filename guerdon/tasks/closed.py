@@ -13,12 +13,11 @@ from guerdon.core.task import Split, Task, kinds_of
 from guerdon.tasks.answer_checks import LABELS, same_choice
 from guerdon.tasks.changed_source import ChangedSource
 from guerdon.tasks.family import Family
+from guerdon.tasks.judging.candidates import other_problems
 from guerdon.tasks.mixtures import mixture
 from guerdon.tasks.role_tasks import in_role
 from guerdon.tasks.row_prompts import lettered_lines
 from guerdon.tasks.row_tasks import LABELLED
-
-TRIES, ENDLESS = 64, 10_000  # problems whose answers are looked at; of an endless source, among how many
 
 Closed = Literal["prefer", "verify"]
 
@@ -40,16 +39,6 @@ def closed_form(task: Any, role: Closed = "prefer") -> mixture:
     sources = list(kinds_of(task).values())
     closed = [in_role(role, source) if isinstance(source, Family) else offered(source) for source in sources]
     return mixture(f"{role}/{task.name}", closed)
-
-
-def other_problems(source: Any, split: Split, task: Task, number: int, draw: random.Random) -> list[Task]:
-    """Up to `number` other problems of the kind of a task, no two with the same answer and none with its own."""
-    size, found = source.size(split), {task.answer: task}
-    for _ in range(TRIES):
-        other: Task = source.get(split, draw.randrange(size or ENDLESS))
-        if len(found) <= number and other.kind == task.kind:
-            found.setdefault(other.answer, other)
-    return [*found.values()][1:]
 
 
 @part

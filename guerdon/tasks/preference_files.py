@@ -72,7 +72,11 @@ class preferences(RecitedRows):
         there = {
             what: guessed(records, title, what, names, self.columns.get(what, "")) for what, names in NAMES.items()
         }
-        forms = (("chosen", "rejected"), ("completions",), ("completion", "label") if self.want == "labels" else ())
+        forms: tuple[tuple[str, ...], ...] = (
+            ("chosen", "rejected"),
+            ("completions",),
+            ("completion", "label") if self.want == "labels" else (),
+        )
         if there["completions"] and not there["scores"] and not any(_have_scores(row, there) for row in records):
             forms = tuple(form for form in forms if form != ("completions",))
         form = next((form for form in forms if form and all(there[what] for what in form)), None)

@@ -92,6 +92,11 @@ class RecitedRows:
     skip_bad: bool
     opened: OpenedAnswers | None
 
+    @property
+    def brings(self) -> str:
+        """What its rows are, by the name of the need for it (`core/needs.py`)."""
+        raise NotImplementedError
+
     def find_columns(self, records: Records, title: str) -> dict[str, str]:
         """Which column is what, by name or by guess."""
         raise NotImplementedError

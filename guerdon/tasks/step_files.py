@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar
+from typing import Any
 
 from guerdon.core.part import knob, live, part
 from guerdon.core.task import Conversation, Task
@@ -65,8 +65,11 @@ class labelled_steps(RecitedRows):
     skip_bad: bool = False
 
     opened: OpenedAnswers | None = live()
-    brings: ClassVar[str] = "step_labels"
     signed: bool = live(default=False)  # whether there is a -1 among its labels
+
+    @property
+    def brings(self) -> str:
+        return "step_labels"
 
     def __post_init__(self) -> None:
         check_columns(self.columns, NAMES)

@@ -170,7 +170,7 @@ def task_for(entry: RecipeEntry, request: RunRequest) -> TaskSource | None:
     if isinstance(task, rows) and not task.size("train"):
         raise UserError(f"{task.name}: --held-out 1 leaves nothing to train on")
     given = [*request.settings, *(["reward"] if request.reward is not None else [])]
-    refuse_unmet(entry, task, request.model, given)
+    refuse_unmet(entry, task, request.task, request.model, given)
     return task
 
 

@@ -121,7 +121,8 @@ def _needs(words: dict[str | None, ast.expr]) -> Needs:
     if isinstance(call, ast.Call):
         return Needs(**{str(each.arg): ast.literal_eval(each.value) for each in call.keywords})
     rows = ast.literal_eval(words["data"]) if "data" in words else ""
-    return Needs(**{field: True for field, kind in ROWS.items() if kind == rows})
+    of_rows: dict[str, Any] = {name: True for name, kind in ROWS.items() if kind == rows}
+    return Needs(**of_rows)
 
 
 def _parameters(node: ast.stmt) -> set[str]:

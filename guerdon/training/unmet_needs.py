@@ -29,11 +29,12 @@ def refuse_fixed(entry: RecipeEntry, problems: Any) -> None:
         raise Unmet(f"{entry.name} has a fixed world ({entry.needs.world}): leave --task and --data out")
 
 
-def refuse_unmet(entry: RecipeEntry, source: TaskSource | None, model: Any, given: Collection[str]) -> None:
-    """The first thing that is missing of the data, the model and the machine. `given` are knobs, and the reward."""
+def refuse_unmet(entry: RecipeEntry, source: TaskSource | None, asked: Any, model: Any, given: Collection[str]) -> None:
+    """The first thing that is missing of the data, the model and the machine. The `source` was `asked` for by this name, if it
+    was by one; `given` are knobs, and the reward."""
     needs = entry.needs
     if source is not None and needs != Needs():
-        title = str(getattr(source, "title", source.name))
+        title = asked if isinstance(asked, str) else str(getattr(source, "title", source.name))
         _refuse(entry.name, needs, "data", facts_of(source), given, f"{title} does not have")
     if model is not None:
         also = (

@@ -298,7 +298,7 @@ def test_it_is_shown_and_refuses_one_kind(capsys, name):
     said = capsys.readouterr().out
     assert "curriculum" in said and "bandit(" in said and listings()[name].paper in said
     assert main(["show", name, "--task", "countdown:3", "--model", "tabular"]) == 2
-    assert "countdown:3 is one kind of problem" in capsys.readouterr().err
+    assert f"{name} needs problems of several kinds, which countdown:3 does not have" in capsys.readouterr().err
 
 
 def test_their_claims_can_be_read_without_running_them():

@@ -282,7 +282,7 @@ def test_what_a_recipe_takes_is_said_where_it_is_given_something_else(place, tmp
 
 
 def test_recipes_say_what_rows_are_to_them():
-    takes = {name: find_recipe(name).data for name in ("grpo", "sft", "online_dpo", *RECIPES)}
+    takes = {name: find_recipe(name).needs.rows for name in ("grpo", "sft", "online_dpo", *RECIPES)}
     assert takes == {
         "grpo": "problems",
         "sft": "problems",
@@ -293,4 +293,4 @@ def test_recipes_say_what_rows_are_to_them():
         "process_reward_model": "steps",
     }
     on = gd.recipe("mine", on=find_recipe("dpo"))(lambda base: base)
-    assert on.data == "pairs"
+    assert on.needs.rows == "pairs"

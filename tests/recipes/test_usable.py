@@ -80,6 +80,23 @@ def test_every_cell_trains_a_step_or_says_what_is_needed(name, model, form, worl
     assert TABLE[name][form] in ("yes", model) or model == "tabular" or not any(tmp_path.iterdir())
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "form", "knobs"),
+    [
+        ("rrm", "answers", {"grader": "answer"}),
+        ("sws", "answers", {"candidates": 0}),
+        ("tp-grpo-thought", "answers", {"judge": "sprig"}),
+        ("nemotron-crossthink", "programs", {"math": ("programs/adds",)}),
+        ("guide", "tools", {"how": "start"}),
+    ],
+)
+def test_a_knob_that_the_table_names_is_enough(name, form, knobs, worlds, models, tmp_path):
+    assert TABLE[name][form].split()[:2] == ["set", *knobs]
+    trained(name, models["chat"], given(worlds, form), tmp_path, **knobs)
+    assert (tmp_path / "run" / "models" / "policy").is_dir()
+
+
 def test_forms_and_models_have_what_the_table_takes_them_to_have(worlds, models):
     for each in OWN_DATA:
         world = given(worlds, each.title)

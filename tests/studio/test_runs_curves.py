@@ -156,6 +156,7 @@ def test_evidence_that_ships(ask: Ask, tmp_path: Path) -> None:
     assert (
         set(claim["arms"][0]["curve"][0]) == {"spent", "mean", "low", "high"}
         and proof["command"] == "guerdon prove dump"
+        and proof["needs"] == "answers to check (or --reward R); problems of several kinds"
     )
     for name in ("nope", "..%2Fdump", "calibration", "register"):
         assert client.get(f"/api/runs/evidence/{name}").status_code == 404

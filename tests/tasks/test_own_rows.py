@@ -261,7 +261,7 @@ def test_a_run_on_messages_is_stored_and_read_back(tmp_path):
 
 def test_rows_without_answers_need_a_reward(tmp_path):
     data = {"path": [{"question": row["question"]} for row in SUMS], "answer": "none"}
-    with pytest.raises(UserError, match="data has no answers: name their column, --answer COL, or give a --reward"):
+    with pytest.raises(UserError, match=r"grpo needs answers to check, which data does not have: .*, or --reward R"):
         gd.train("grpo", data=data, model="tabular", steps=1)
     with pytest.raises(UserError, match="data has no answers"):
         gd.evaluate("tabular", data=data)

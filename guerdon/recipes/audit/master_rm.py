@@ -26,9 +26,9 @@ from guerdon.exams.rates import accuracy
 from guerdon.exams.tries import texts
 from guerdon.recipes.house.sft import sft
 from guerdon.tasks.changed_source import ChangedSource
-from guerdon.tasks.closed import other_problems
 from guerdon.tasks.family import ANSWER
-from guerdon.tasks.roles import said, verdict, verify_view
+from guerdon.tasks.judging.candidates import candidate_verdict, right_candidate, wrong_candidate
+from guerdon.tasks.roles import said, verify_view
 
 
 @recipe(
@@ -100,8 +100,7 @@ def cut(candidate: str) -> str:
 @part
 class judged_candidates(ChangedSource):
     """The problems of `source` with their answer as a reference and a candidate to judge: a solution, with probability `right`,
-    or a near-miss (of rows without known errors, the solution of another problem). With probability `cuts` it is cut to its
-    first line, and the verdict is no."""
+    or a wrong one (`tasks/judging/candidates.py`). With probability `cuts` it is cut to its first line: the verdict is no."""
 
     source: Any
     cuts: float = knob(default=0.0, ge=0.0, le=1.0)
@@ -111,26 +110,12 @@ class judged_candidates(ChangedSource):
         base = super().get(split, index)
         draw = random.Random(derive("candidates", split, index, base.prompt))
         is_gold = draw.random() < self.right
-        if not hasattr(self.source, "near_misses"):
-            view, reply = self._of_rows(split, base, is_gold, draw)
-            return Task(base.id, view, reply, self.name, base.level, {**base.meta})
-        tried = self.source.solution(base) if is_gold else draw.choice(self.source.near_misses(base, draw)).text
-        family = self.source.of(base) if hasattr(self.source, "of") else self.source
-        candidate, reply = opened(tried, draw), verdict(family, base, tried)
+        tried = right_candidate(self.source, base) if is_gold else wrong_candidate(self.source, split, base, draw)
+        candidate, reply = opened(tried, draw), candidate_verdict(self.source, base, tried)
         if draw.random() < self.cuts:  # drawn last, so that all else is the same whatever the share
-            candidate, reply = cut(candidate), SAYS_NOTHING
+            candidate, reply = cut(candidate) if "\n" in candidate else "", SAYS_NOTHING
         view = judge_view(base.prompt, base.answer, candidate)
         return Task(base.id, view, reply, self.name, base.level, {**base.meta})
-
-    def _of_rows(self, split: Split, base: Task, is_gold: bool, draw: random.Random) -> tuple[str, str]:
-        """A candidate and the verdict on it where no errors are known: a wrong one is right for another problem."""
-        others = other_problems(self.source, split, base, 1, draw)
-        of = base if is_gold or not others else others[0]
-        text = str(self.source.solution(of)) if hasattr(self.source, "solution") else of.answer
-        candidate, reply = opened(text, draw), f"{ANSWER}{YES if of is base else NO}"
-        if draw.random() < self.cuts:
-            candidate, reply = draw.choice(OPENERS), SAYS_NOTHING
-        return judge_view(base.prompt, base.answer, candidate), reply
 
     def check(self, task: Task, completion: str) -> float | None:
         return float(said(completion, (YES, NO)) == said(task.answer, (YES, NO)))

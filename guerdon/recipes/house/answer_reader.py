@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from guerdon.core.needs import Needs
 from guerdon.core.recipe import Recipe, recipe
 from guerdon.envs.simple import single_turn
 from guerdon.exams.exam import Exam
@@ -19,7 +18,7 @@ from guerdon.recipes.house.sft import sft
 from guerdon.tasks.shown_answers import Show, answer_shown
 
 
-@recipe("answer_reader", family="house", on=sft, needs=Needs(text=True))
+@recipe("answer_reader", family="house", on=sft)
 def answer_reader(
     base: Recipe,
     task: Any,

@@ -21,6 +21,7 @@ from guerdon.evidence.words import (
     unfinished,
 )
 from guerdon.runs.run import Missing
+from guerdon.training.catalog import listings
 
 Proof = Mapping[str, Any]
 SETTING = (
@@ -79,6 +80,7 @@ def proof_of(name: str) -> dict[str, Any]:
         "family": proof["family"],
         "paper": proof["paper"],
         "about": proof["about"],
+        "needs": known[proof["recipe"]].needs.in_full if proof["recipe"] in (known := listings()) else "",
         "stale": proof["stale"],
         "quick": proof["quick"],
         "command": proof["command"],

@@ -20,6 +20,8 @@ from guerdon.tasks.field import reflections
 from guerdon.tasks.field.reflections import REFLECT, read_debugged, read_reflections, reflect_view
 from guerdon.tasks.task_loading import load
 
+EMPTY = "pass"  # a wrong program for every problem
+
 
 class ProgramsRead(ChangedSource, abc.ABC):
     """Base of sources in whose replies one program counts."""
@@ -44,6 +46,19 @@ class ProgramsRead(ChangedSource, abc.ABC):
     def passed(self, task: Task, program: str) -> list[bool]:
         """Which of a problem's tests a program passes."""
         return list(self.of(task).passed(self.asked(task), program))
+
+    def right_programs(self, task: Task) -> list[str]:
+        """Those that a problem's source knows: several, or its solution."""
+        of = self.of(task)
+        return list(of.solutions(task)) if hasattr(of, "solutions") else [str(of.solution(task))]
+
+    def wrong_program(self, task: Task, draw: random.Random) -> tuple[str, str]:
+        """One with a planted error, and what is wrong with it; an empty one where no errors are known."""
+        of = self.of(task)
+        if not hasattr(of, "near_misses"):
+            return EMPTY, ""
+        miss = of.near_misses(task, draw)[0]
+        return miss.text, str(of.explain(task, miss))
 
     def asked(self, task: Task) -> Task:
         """The problem as its own source asks it."""

@@ -170,6 +170,7 @@ async function one(place, around) {
     h("p.crumbs", {}, h("a", { href: "/evidence" }, "Evidence"), h("span.quiet", {}, ` / ${proof.family}`)),
     h("h1", {}, proof.name),
     h("p", {}, proof.about, " ", paper),
+    proof.needs ? h("p.quiet", {}, `Needs ${proof.needs}.`) : null,
     proof.quick ? h("p.bad", {}, "A quick look, with few seeds and a tenth of the budget: not evidence.") : null,
     proof.stale ? h("p.wait", {}, `Stale: ${proof.stale}. The command below runs it again.`) : null,
     proof.others.length

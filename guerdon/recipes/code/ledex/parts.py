@@ -32,7 +32,6 @@ from guerdon.rewards.text.overlap import code_bleu, f1, rouge_tokens
 from guerdon.tasks.code.failing_calls import first_failure
 from guerdon.tasks.field.reflections import MARK, debug_view, fix_view, read_debugged
 
-EMPTY = "pass"  # a wrong program for problems without known errors
 KNOWN = "explained"  # the note of an ask about a planted error: what is wrong, in true words
 
 
@@ -40,8 +39,7 @@ KNOWN = "explained"  # the note of an ask about a planted error: what is wrong, 
 class own_failures:
     """Programs of the policy that fail, each to be debugged in `tries` tries: problems of `source` are answered by whoever sits
     as `role`, and those whose program is wrong are shown again with it and a call that it fails, to be explained first with
-    `explain`. Where too few fail, planted errors of further problems make up the number (empty programs, where no errors are
-    known).
+    `explain`. Where too few fail, planted errors of further problems make up the number.
 
     Each problem is tried once, twice as many as are still wanted at a time, up to `MOST` times. All that is tried counts in the
     budget. Notes `failures/share`, of the tried programs those that failed, and `failures/planted`, of the asks.
@@ -82,11 +80,8 @@ class own_failures:
 
     def _planted(self, play: Play) -> Ask:
         task = self._next(play)
-        of = self.source.of(task)
-        if not hasattr(of, "near_misses"):
-            return self._ask(task, EMPTY)
-        miss = of.near_misses(task, random.Random(derive(play.seed, f"planted {task.key}")))[0]
-        return self._ask(task, miss.text, **{KNOWN: of.explain(task, miss)})
+        program, why = self.source.wrong_program(task, random.Random(derive(play.seed, f"planted {task.key}")))
+        return self._ask(task, program, **({KNOWN: why} if why else {}))
 
 
 def shown_again(source: Any, task: Task, program: str, explain: bool) -> str:
@@ -110,10 +105,9 @@ class refinement(Leaf):
     source: Any
 
     def __call__(self, completion: str, task: Task) -> Score:
-        program, of = self.source.program_in(completion), self.source.of(task)
-        passed = fmean(of.passed(task, program))
-        rights = of.solutions(task) if hasattr(of, "solutions") else [of.solution(task)]
-        alike = max(code_bleu(program, right) for right in rights)
+        program = self.source.program_in(completion)
+        passed = fmean(self.source.passed(task, program))
+        alike = max(code_bleu(program, right) for right in self.source.right_programs(task))
         return Score(5 * (alike + passed) - 5, parts={"tests": passed, "alike": alike})
 
 

@@ -84,7 +84,7 @@ class weakness:
         return [Ask(task, self.tries, note={NEW: True} if task.key in new else {}) for task in tasks]
 
     def _set(self) -> list[Task]:
-        return [self.task.get("train", i) for i in range(self.size)]
+        return [self.task.get("train", i) for i in range(self.size)[: self.task.size("train")]]
 
     def _synthesise(self, play: Play) -> list[dict[str, Any]]:
         """New problems that the policy solves now and then, most of the kinds where it fails most."""

@@ -48,11 +48,10 @@ def tp_grpo_thought(
     adaptive: bool = True,  # the paper; False: r_c is alpha, whatever is solved
 ) -> Recipe:
     """GRPO with thought rewards in right answers, and blame for nothing but wrong lines in wrong ones."""
-    (credit,) = base.stages.credit
+    (credit,), most = base.stages.credit, 2 * base.sampling.max_tokens
     credit.gives_to = "outcome"
-    if judge == "exact":
-        says: Any = score(each_line(by_steps(task)), "judged")
-    else:
-        says, base.models["judge"] = marked_lines(max_tokens=2 * base.sampling.max_tokens), snapshot("policy")
+    says = score(each_line(by_steps(task)), "judged") if judge == "exact" else marked_lines(max_tokens=most)
+    if judge == "sprig":
+        base.models["judge"] = snapshot("policy")
     base.exams += step_exams(task, each_line(by_steps(task))) if has_steps(task) else []
     return base.but(before={"centre": says}, after={"centre": thoughts(alpha=alpha, adaptive=adaptive)})
