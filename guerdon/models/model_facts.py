@@ -1,6 +1,6 @@
 """What a model has of what a recipe may need, by the names of `core/needs.py`: from its name or its files, without its weights.
 
-Leaves out: what is missing (`loop/unmet_needs.py`).
+Leaves out: what is missing (`training/unmet_needs.py`).
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """What a source of problems has of what a recipe may need, by the names of `core/needs.py`.
 
-Leaves out: what a source needs of a model (`envs/tools`), and what is missing (`loop/unmet_needs.py`).
+Leaves out: what a source needs of a model (`envs/tools`), and what is missing (`training/unmet_needs.py`).
 """
 
 from __future__ import annotations
