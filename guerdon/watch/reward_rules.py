@@ -102,7 +102,7 @@ class flat_groups:
         if not past.is_long(self.block) or len(late) < self.block or mean(late) < self.most:
             return []
         solved = past.is_solved(self.block)
-        message = f"in {mean(late):.0%} of the groups of the last {self.block} steps all tries were worth the same"
+        message = f"in {mean(late):.0%} of the groups of the last {self.block} steps all tries had the same score"
         mend = "harder problems" if solved else "problems that are solved sometimes, more tries, or a finer reward"
         return [RuleAlarm("note" if solved else "warn", message, mend, {"flat": mean(late)})]
 

@@ -113,8 +113,8 @@ def commands(run: Snapshot, status: str) -> list[dict[str, str]]:
         seed = run.config["seed"] + 1
         lines.append(("rerun with a change", f"guerdon train --again {name} --seed {seed}"))
     if run.rollout_steps:
-        lines.append(("what another reward would have said", f"guerdon replay {name} --reward FILE.py:NAME"))
-    lines.append(("all of it in the terminal", f"guerdon show {name}"))
+        lines.append(("score its rollouts with another reward", f"guerdon replay {name} --reward FILE.py:NAME"))
+    lines.append(("show it in the terminal", f"guerdon show {name}"))
     return [{"what": what, "line": line} for what, line in lines]
 
 

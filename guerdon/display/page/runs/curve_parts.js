@@ -71,7 +71,7 @@ export function curveTools(wish, redraw, ask, smooths = true) {
     search,
     h("label", {}, "over", x),
     smooths ? h("label", {}, "smooth", smooth, amount) : null,
-    h("label", {}, log, "powers of ten"),
+    h("label", {}, log, "log scale"),
   );
 }
 

@@ -28,7 +28,7 @@ export function factList([said, rewards, run]) {
         .filter(Boolean)
         .join(", "),
     ],
-    ["begun", when(said.created)],
+    ["started", when(said.created)],
     ["again", said.again],
     ["weights", said.weights ?? "not final yet"],
     ["recipe's hash", said.hash],

@@ -21,7 +21,7 @@ const COLUMNS = [
   ["model", "model", "model"],
   ["reward", "reward", "reward"],
   ["seed", "seed", "num seed"],
-  ["date", "begun", "date"],
+  ["date", "started", "date"],
 ];
 
 export async function show(place, around) {
