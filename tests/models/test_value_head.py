@@ -17,7 +17,7 @@ from guerdon import models
 from guerdon.core.episode import End, Segment
 from guerdon.core.errors import UserError
 from guerdon.core.pack import pack
-from guerdon.models import certainty, value_head
+from guerdon.models import logit_head, value_head
 from guerdon.models import language_model as lm_module
 from guerdon.models.attention import Runs
 from guerdon.models.frozen_copy import snapshot
@@ -91,7 +91,7 @@ def test_reading_in_pieces_changes_nothing(tmp_path, monkeypatch):
     want = ["value", "after", "final", "certainty"]
     whole = model.read(batch, want)
     monkeypatch.setattr(lm_module, "READ_TOKENS", 10)
-    monkeypatch.setattr(certainty, "LOGITS", 50)
+    monkeypatch.setattr(logit_head, "LOGITS", 50)
     for name, value in model.read(batch, want).items():
         assert_rounded(value, whole[name], LM_TERMS)
 
@@ -177,7 +177,7 @@ def test_a_snapshot_keeps_the_head_it_copied(tmp_path):
 def test_kl_from_uniform_by_hand():
     """Two tokens with p = 3/4 and 1/4: KL(U || p) = 1/2 log(2/3) + 1/2 log 2 = 1/2 log(4/3)."""
     head = torch.tensor([[math.log(3.0)], [0.0]])
-    found = certainty.uniform_kl(torch.tensor([[1.0], [0.0], [2.0]]), head, torch.tensor([1.0, 1.0, 2.0]))
+    found = logit_head.uniform_kl(torch.tensor([[1.0], [0.0], [2.0]]), head, torch.tensor([1.0, 1.0, 2.0]))
     assert found.tolist() == pytest.approx([0.5 * math.log(4 / 3), 0.0, 0.5 * math.log(4 / 3)], abs=1e-6)
 
 
