@@ -17,20 +17,21 @@ from guerdon.models.shipped_models import NAMES, SHIPPED
 DECODER = "logp_at"  # a reading that guerdon's own decoder alone has
 POLICY = Path("models") / "policy"  # in the folder of a run
 MADE_WITHOUT_TEXT = frozenset({"tabular"})  # of the models that are made by name
+OF_A_TABLE = frozenset({"roles"})  # whatever it is shown is a key of it: no role's wording is foreign to it
 
 
 def model_facts(model: Any) -> frozenset[str]:
     """What a model has, by its name, its folder or itself.
 
     >>> [sorted(model_facts(name)) for name in ("sprig", "tabular", "ORG/NAME")]
-    [['decoder', 'roles', 'text'], [], ['decoder', 'text', 'tools']]
+    [['decoder', 'roles', 'text'], ['roles'], ['decoder', 'text', 'tools']]
     """
     if isinstance(model, Model):
         chat = getattr(model, "chat", None)
-        return frozenset() if chat is None else _of_format(chat.calls, DECODER in model.reads)
+        return OF_A_TABLE if chat is None else _of_format(chat.calls, DECODER in model.reads)
     name = str(model)
     if name in NAMES and not Path(name).exists():
-        return frozenset() if name in MADE_WITHOUT_TEXT else _of_format("", name == "lm")
+        return OF_A_TABLE if name in MADE_WITHOUT_TEXT else _of_format("", name == "lm")
     return _of_folder(SHIPPED.get(name, Path(name)))
 
 
@@ -38,7 +39,7 @@ def _of_folder(folder: Path) -> frozenset[str]:
     folder = folder / POLICY if (folder / POLICY).is_dir() else folder
     own = _read(folder / "model.json")
     if own.get("model") in MADE_WITHOUT_TEXT:
-        return frozenset()
+        return OF_A_TABLE
     source = str(own.get("knobs", {}).get("source") or ".")
     place = SHIPPED.get(source, folder / source)
     template = str(_read(place / "tokenizer_config.json").get("chat_template") or "")

@@ -5,8 +5,10 @@ from __future__ import annotations
 import harness
 import pytest
 import torch
-from harness import Endless, Mechanism, World, assert_near, time_limit
+from harness import SAMPLED, Endless, Mechanism, World, assert_near, time_limit
 from mutants import another, mutants_of, put_in, targets_of
+
+import guerdon as gd
 
 
 def gain(rewards, weight, least):
@@ -222,10 +224,17 @@ def test_the_world_without_the_method_is_measured_without_a_mutant():
     assert world().move() == 1.0
 
 
-def test_the_sample_is_the_same_every_time_and_has_every_kind():
+def test_the_sample_is_the_same_every_time_and_has_many_kinds(monkeypatch):
+    """A kind is there twice only where all others are there; another release draws other mutants."""
     one, two = method(FULL).sample(), method(FULL).sample()
     assert [mutant.name for mutant in one] == [mutant.name for mutant in two]
-    assert {mutant.kind for mutant in one} == {mutant.kind for mutant in method(FULL).mutants}
+    kinds = {mutant.kind for mutant in method(FULL).mutants}
+    assert len({mutant.kind for mutant in one}) == min(len(kinds), SAMPLED) and len(one) == SAMPLED
+    drawn = set()
+    for version in range(40):
+        monkeypatch.setattr(gd, "__version__", f"9.{version}")
+        drawn |= {mutant.kind for mutant in method(FULL).sample()}
+    assert drawn == kinds
 
 
 def test_what_runs_without_end_is_stopped():

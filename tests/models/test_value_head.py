@@ -17,8 +17,8 @@ from guerdon import models
 from guerdon.core.episode import End, Segment
 from guerdon.core.errors import UserError
 from guerdon.core.pack import pack
-from guerdon.models import logit_head, value_head
 from guerdon.models import language_model as lm_module
+from guerdon.models import logit_head, value_head
 from guerdon.models.attention import Runs
 from guerdon.models.frozen_copy import snapshot
 from guerdon.models.language_model import lm

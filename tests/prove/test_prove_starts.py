@@ -104,8 +104,8 @@ def test_starts_that_cannot_be(mine: str, tmp_path: Path, start: dict[str, str],
 
 def test_claims_with_a_dict_are_read_as_text(mine: str) -> None:
     Path(mine).write_text(HELPED)
-    (listing,) = catalog._read(Path(mine), "mine")
-    assert listing.claims == ("near to one that knows is better",)
+    (written,) = catalog._read(Path(mine), "mine")
+    assert written.listing.claims == ("near to one that knows is better",)
 
 
 def test_a_start_that_fails_is_what_is_told(mine: str, tmp_path: Path) -> None:

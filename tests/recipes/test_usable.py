@@ -105,7 +105,7 @@ def test_forms_and_models_have_what_the_table_takes_them_to_have(worlds, models)
         assert {name for names in has for name in names if name in NEEDED} == each.has, each.title
     assert {name: model_facts(models[name]) for name in OWN_MODELS} == OWN_MODELS
     assert {name: model_facts(gd.models.load(models[name])) for name in OWN_MODELS} == OWN_MODELS
-    assert model_facts("tabular") == model_facts(gd.models.tabular()) == frozenset()
+    assert model_facts("tabular") == model_facts(gd.models.tabular()) == {"roles"}
 
 
 def test_every_recipe_that_takes_problems_trains_on_some_of_ones_own():
@@ -206,8 +206,8 @@ def test_what_a_model_lacks_is_told_before_it_loads(cli, monkeypatch):
         "grpo on stock+calculator/data needs a model that calls any tools, which sprig is not",
     )
     refused(
-        cli("train", "prime", "--data", "answers.csv", "--model", "tabular"),
-        "prime needs a model of text, which tabular is not: --model sprig",
+        cli("train", "implicit-prm", "--data", "answers.csv", "--model", "tabular"),
+        "implicit-prm needs a model of text, which tabular is not: --model sprig",
     )
 
 

@@ -22,7 +22,6 @@ from guerdon.core.field_columns import FieldColumns, Gives, Needs
 from guerdon.core.learn import Learn
 from guerdon.core.levels import gather_up
 from guerdon.core.model import Model
-from guerdon.core.needs import Needs as RecipeNeeds
 from guerdon.core.optim import adam
 from guerdon.core.part import knob, part
 from guerdon.core.play import Play
@@ -55,7 +54,6 @@ from guerdon.select.filters import with_rate
         **STEPS,
     ),
     on=grpo,
-    needs=RecipeNeeds(text=True),
 )
 def prime(
     base: Recipe,

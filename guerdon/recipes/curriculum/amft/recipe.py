@@ -37,7 +37,7 @@ from guerdon.select.hints import hint
         settings="prompts=16 tries=8 lr=5e-5 max_tokens=64",
     ),
     on=grpo,
-    needs=Needs(solutions="hint.solution"),
+    needs=Needs(solutions="hint.solution|solution"),
 )
 def amft(
     base: Recipe,
