@@ -38,8 +38,9 @@ GIVEN_BACK = {
 @contextmanager
 def undisturbed(models: Iterable[Model]) -> Iterator[None]:
     """Search seldom, and only among what is made from now on; few threads where the models are on a GPU, and no memory of it
-    held by what earlier runs in this process left behind: nothing that is frozen here is ever found to be garbage."""
-    before, threads = gc.get_threshold(), torch.get_num_threads()
+    held by what earlier runs in this process left behind: nothing that is frozen here is ever found to be garbage. Whoever froze
+    objects before (a run around this one, a server before it forks) also unfreezes them."""
+    before, threads, frozen = gc.get_threshold(), torch.get_num_threads(), gc.get_freeze_count() > 0
     on_gpu = all(model.device.type == "cuda" for model in models)
     if on_gpu:
         torch.set_num_threads(min(threads, THREADS))
@@ -47,7 +48,8 @@ def undisturbed(models: Iterable[Model]) -> Iterator[None]:
         torch.cuda.empty_cache()
     else:
         _set_memory(KEPT)
-    gc.freeze()
+    if not frozen:
+        gc.freeze()
     gc.set_threshold(SELDOM, *before[1:])
     try:
         yield
@@ -56,7 +58,8 @@ def undisturbed(models: Iterable[Model]) -> Iterator[None]:
             _set_memory(GIVEN_BACK)
         torch.set_num_threads(threads)
         gc.set_threshold(*before)
-        gc.unfreeze()
+        if not frozen:
+            gc.unfreeze()
 
 
 def _set_memory(settings: dict[int, int]) -> None:
