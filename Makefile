@@ -109,8 +109,11 @@ docs: $(VENV)/.docs
 docs-serve: $(VENV)/.docs
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs serve
 
-$(VENV)/.docs: $(VENV)/.installed requirements/docs.txt
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements/docs.txt
+# Needs no test tools: the package with the extras whose parts have pages, and what builds the site.
+$(VENV)/.docs: pyproject.toml requirements/dev.txt requirements/docs.txt
+	test -x $(BIN)/python || $(PY) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c requirements/dev.txt -e '.[games,gguf,gym,hub,json,maths,remote,sql,studies,studio]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c requirements/dev.txt -r requirements/docs.txt ruff
 	touch $@
 
 pages: $(VENV)/.installed

@@ -114,9 +114,10 @@ def own_modules(entry: RecipeEntry) -> list[str]:
 
 def own_parts(entry: RecipeEntry) -> list[type]:
     """The parts that are defined there."""
-    for name in own_modules(entry):
+    own = own_modules(entry)
+    for name in own:
         importlib.import_module(name)
-    return [cls for cls in PARTS.values() if cls.__module__ in own_modules(entry)]
+    return [cls for cls in PARTS.values() if cls.__module__ in own]
 
 
 def own_part(cls: type) -> str:

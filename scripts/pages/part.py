@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import ast
 import dataclasses
+import functools
 import inspect
 import json
 import random
@@ -133,18 +134,22 @@ def default_of(f: dataclasses.Field[Any]) -> Any:
 
 def comments(cls: type) -> dict[str, str]:
     """What stands beside a knob in the source."""
-    beside_knob: dict[str, str] = {}
-    for base in reversed([c for c in cls.__mro__ if c.__module__.startswith("guerdon.")]):
-        text = inspect.cleandoc("\n" + inspect.getsource(base))
-        beside = {
-            t.start[0]: t.string
-            for t in tokenize.generate_tokens(StringIO(text).readline)
-            if t.type == tokenize.COMMENT
-        }
-        for node in typing.cast(ast.ClassDef, ast.parse(text).body[0]).body:
-            if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name) and node.end_lineno in beside:
-                beside_knob[node.target.id] = beside[node.end_lineno].lstrip("# ")
-    return beside_knob
+    bases = [c for c in cls.__mro__ if c.__module__.startswith("guerdon.")]
+    return {name: comment for base in reversed(bases) for name, comment in own_comments(base).items()}
+
+
+@functools.cache
+def own_comments(cls: type) -> dict[str, str]:
+    """Those of a class itself: many parts share a base."""
+    text = inspect.cleandoc("\n" + inspect.getsource(cls))
+    beside = {
+        t.start[0]: t.string for t in tokenize.generate_tokens(StringIO(text).readline) if t.type == tokenize.COMMENT
+    }
+    return {
+        node.target.id: beside[node.end_lineno].lstrip("# ")
+        for node in typing.cast(ast.ClassDef, ast.parse(text).body[0]).body
+        if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name) and node.end_lineno in beside
+    }
 
 
 # --- what else is read off the code -------------------------------------------------------------------------------
