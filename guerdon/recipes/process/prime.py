@@ -56,6 +56,7 @@ from guerdon.select.filters import with_rate
     ),
     on=grpo,
     needs=RecipeNeeds(text=True),
+    helps=("sparse", "few-labels"),
 )
 def prime(
     base: Recipe,
