@@ -62,10 +62,10 @@ def advise(
             if name is not None and name not in allowed:
                 raise unknown(kind, name, allowed)
     chosen = cast(Problem | None, problem)
-    found = advice.advise(words, chosen, model or "", data or "", columns)
-    shown = found[:MOST]
+    methods = advice.advise(words, chosen, model or "", data or "", columns)
+    shown = methods[:MOST]
     if not as_json:
-        _tell(output, shown, words, chosen, len(found))
+        _tell(output, shown, words, chosen, len(methods))
     facts = [
         {
             "recipe": each.recipe.name,
@@ -117,7 +117,7 @@ def _tell(output: Output, methods: Sequence[Method], have: Sequence[str], proble
 
 def _say(output: Output, name: str, lines: Sequence[str]) -> None:
     for i, line in enumerate(lines):
-        output.say(f"   {'' if i else name:<{INDENT - 3}} {line}")
+        output.say(f"   {'' if i else name:<{INDENT - 4}} {line}")
 
 
 def _command_lines(command: str) -> list[str]:

@@ -29,7 +29,7 @@ SPRIG = "sprig"
 
 @dataclass(frozen=True)
 class Owned:
-    """What somebody may have: in words, the needs it meets, those that another column of the file would meet, what takes the
+    """What a user may have: in words, the needs it meets, those that another column of the file would meet, what takes the
     place of answers, the file's usual name and flags, and the columns that it is known by."""
 
     about: str
@@ -101,11 +101,13 @@ COLUMNS = {  # needs that a column meets: its flag, and names that it goes by
 
 @dataclass(frozen=True)
 class Measured:
-    """What came of a recipe's claim: the word with the model, the difference to the baseline, its lower bound in units of the
-    minimum effect, what it cost, and the claim itself."""
+    """What came of a recipe's claim: the word with the model, the difference, the baseline, what was not kept, the lower bound
+    in units of the minimum effect, what it cost, and the claim itself."""
 
     word: str
     numbers: str
+    baseline: str
+    lost: str
     low: float
     cost: str
     claim: dict[str, Any]
@@ -127,7 +129,8 @@ class Method:
     @property
     def result(self) -> str:
         if self.measured is not None:
-            return f"{self.measured.word}: {self.measured.numbers}"
+            lost = f", but {self.measured.lost} falls" if self.measured.lost else ""
+            return f"{self.measured.word}: {self.measured.numbers} against {self.measured.baseline}{lost}"
         return "the baseline that most are measured against" if self.is_baseline else "not measured"
 
 
@@ -137,8 +140,7 @@ def for_problem(problem: Problem) -> list[Method]:
     >>> [each.recipe.name for each in for_problem("hacking")][:2]
     ['g-ra', 'master-rm']
     """
-    found = [each for each in listings().values() if problem in each.helps]
-    return sorted((_usual(each, problem) for each in found), key=_order)
+    return sorted((_usual(each, problem) for each in listings().values() if problem in each.helps), key=_order)
 
 
 def advise(
@@ -153,8 +155,8 @@ def advise(
     >>> advise(["labels"], model="sprig", data="thumbs.csv")[0].command
     'guerdon train kto --data thumbs.csv --model sprig'
     """
-    found = [_method(each, have, problem, model, data, columns) for each in listings().values()]
-    there = [each for each in found if each is not None]
+    tried = [_method(each, have, problem, model, data, columns) for each in listings().values()]
+    there = [each for each in tried if each is not None]
     special = [each for each in there if problem in each.recipe.helps]
     if special:
         return sorted([*special, *(each for each in there if each.recipe.name == BASELINE)], key=_order)
@@ -184,10 +186,9 @@ def measured(recipe: str, problem: Problem | None = None, model: str = "") -> Me
     with_model = [each for each in about if model and each["claim"]["model"] == model] or about
     claim = next((each for each in with_model if each["word"] == "behind"), with_model[0])
     gap, asked = claim["against"]["baseline"], claim["claim"]
-    numbers = f"{asked['metric']} {difference(gap)} against {asked['baseline'] or BASELINE}"
-    if claim["word"] == "behind" and gap["low"] > 0:
-        numbers += f", but {asked['keeps']} falls"
-    return Measured(badge(claim), numbers, gap["low"] / gap["effect"], _cost(claim), claim)
+    numbers = f"{asked['metric']} {difference(gap)}"
+    lost = asked["keeps"] if claim["word"] == "behind" and gap["low"] > 0 else ""
+    return Measured(badge(claim), numbers, asked["baseline"], lost, gap["low"] / gap["effect"], _cost(claim), claim)
 
 
 def is_stale(method: Method) -> bool:
