@@ -94,6 +94,21 @@ def test_roles_need_sprig() -> None:
     assert "reflexicoder" in names["sprig"] and "reflexicoder" not in names["a/folder"]
 
 
+def test_grpo_comes_first_where_nothing_tells_methods_apart() -> None:
+    assert [each.recipe.name for each in advise(["judge"])][0] == "grpo"
+    assert [each.recipe.name for each in advise(["nothing"])][:2] == ["distill", "grpo"]
+
+
+def test_programs_have_the_columns_that_their_file_has() -> None:
+    def command(*columns: str) -> str:
+        (grpo,) = [each for each in advise(["tests"], "sparse", columns=columns) if each.recipe.name == "grpo"]
+        return grpo.command.removeprefix("guerdon train grpo --data programs.jsonl ").removesuffix(" --model sprig")
+
+    assert command() == command("text", "code", "test_list") == "--prompt text --answer code --check python"
+    assert command("prompt", "test", "entry_point") == "--check python"
+    assert command("words", "code", "test_list") == "--prompt COL --answer code --check python"
+
+
 def test_columns_say_what_there_is() -> None:
     rows = ["question", "answer", "Subject"]
     commands = {each.recipe.name: each.command for each in advise(["answers"], None, "sprig", "a b.csv", rows)}

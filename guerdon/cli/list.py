@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, cast
+from typing import Annotated, Any
 
 import typer
 
@@ -85,7 +85,7 @@ def list_names(
     for kind in (what,) if what else KINDS:
         rows = KINDS[kind].find(Path(folder))
         if problem is not None:
-            rows = _for_problem(rows, cast(Problem, problem))
+            rows = _for_problem(rows, problem)
         result[kind] = [row for row in _of_family(kind, rows, family, bool(what)) if _has_words(row, search)]
     if not as_json:
         is_chosen = family is not None or search is not None

@@ -18,7 +18,7 @@ from typing import Any
 from guerdon.core.problems import Problem
 from guerdon.evidence import proof_files
 from guerdon.evidence.words import badge, difference
-from guerdon.tasks.row_columns import ANSWERS
+from guerdon.tasks.row_columns import ANSWERS, PROMPTS
 from guerdon.training.catalog import Listing, listings
 from guerdon.training.usable import OWN_MODELS
 
@@ -47,7 +47,7 @@ OWNED: dict[str, Owned] = {  # by the words of --have; a file is known by the fi
         frozenset({"answers", "tests", "finite", "one_turn"}),
         frozenset({"solutions", "kinds", "domains"}),
         file="programs.jsonl",
-        flags="--answer code --check python",
+        flags="--prompt text --answer code --check python",
         known_by=(frozenset({"test_list"}), frozenset({"test", "entry_point"})),
     ),
     "preferences": Owned(
@@ -160,7 +160,13 @@ def advise(
     special = [each for each in there if problem in each.recipe.helps]
     if special:
         return sorted([*special, *(each for each in there if each.recipe.name == BASELINE)], key=_order)
-    return sorted(there, key=lambda m: (len(m.replaced), bool(m.recipe.helps), m.recipe.family != "house", *_order(m)))
+    is_rewarded = "judge" in have  # whose reward is what they have, not a replacement
+
+    def general(method: Method) -> tuple[Any, ...]:
+        replaced = 0 if is_rewarded else len(method.replaced)
+        return (replaced, bool(method.recipe.helps), method.recipe.family != "house", *_order(method))
+
+    return sorted(there, key=general)
 
 
 def have_of(columns: Collection[str]) -> str:
@@ -218,7 +224,8 @@ def _order(method: Method) -> tuple[Any, ...]:
         group, low = (2 if known.word.startswith("behind") else 0), known.low
     else:
         group, low = (0 if method.is_baseline else 1), 0.0
-    return (group, -low, len(method.replaced), method.recipe.family != "house", method.recipe.name)
+    house = (method.recipe.family != "house", method.recipe.name != BASELINE)
+    return (group, -low, len(method.replaced), *house, method.recipe.name)
 
 
 def _usual(recipe: Listing, problem: Problem) -> Method:
@@ -297,7 +304,11 @@ def _command(recipe: Listing, have: Sequence[str], model: str, data: str, column
     flags = owned.flags
     if "reward" not in recipe.takes:
         flags = flags.partition(" --reward")[0]
-    if columns and "code" not in columns:
-        flags = flags.removeprefix("--answer code ")
+    if columns:
+        there = {name.lower() for name in columns}
+        flags = flags if "code" in there else flags.replace("--answer code ", "")
+        flags = flags if "text" in there else flags.replace("--prompt text ", "")
+        if "--prompt" not in flags and not {*PROMPTS, "chosen"} & there:
+            flags = f"--prompt COL {flags}".strip()
     words = ["guerdon train", recipe.name, f"--data {shlex.quote(data or owned.file)}", flags, *fit.options]
     return " ".join([*filter(None, words), f"--model {shlex.quote(model or SPRIG)}"])
