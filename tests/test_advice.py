@@ -95,7 +95,7 @@ def test_roles_need_sprig() -> None:
 
 
 def test_grpo_comes_first_where_nothing_tells_methods_apart() -> None:
-    assert [each.recipe.name for each in advise(["judge"])][0] == "grpo"
+    assert advise(["judge"])[0].recipe.name == "grpo"
     assert [each.recipe.name for each in advise(["nothing"])][:2] == ["distill", "grpo"]
 
 

@@ -50,7 +50,7 @@ def advise(
         have = [
             _ask(output, "What do you have?", {word: each.about for word, each in advice.OWNED.items()}) or "nothing"
         ]
-        problem = _ask(output, "What is the problem?", {**PROBLEMS}) or None
+        problem = _ask(output, "What is the problem?", {str(word): about for word, about in PROBLEMS.items()}) or None
         model = model or _line("Which model? (a name or folder; Enter: sprig)") or None
     words = [word for each in have or [] for word in each.split(",")]
     if not words and data:
