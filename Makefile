@@ -122,6 +122,7 @@ pages: $(VENV)/.installed
 	$(BIN)/python scripts/document_check.py
 	$(BIN)/python scripts/document_gallery.py
 	$(BIN)/python scripts/document_usable.py
+	$(BIN)/python scripts/document_methods.py
 	$(BIN)/python scripts/run_notebook.py docs/notebooks/*.ipynb
 
 clean:

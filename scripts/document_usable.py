@@ -18,7 +18,7 @@ $ guerdon train verpo --data my.csv --model sprig
 guerdon: verpo needs tests one by one, which my.csv does not have: --data FILE with a column "test_list" --check python, or --task functions:3
 ```
 
-`guerdon list recipes --usable` prints the table below, `guerdon show NAME` what a recipe needs in full. [Your own data](your_own_data.md) describes the columns, [tools](tools.md) and
+Which of them is for your problem: [methods](methods.md). `guerdon list recipes --usable` prints the table below, `guerdon show NAME` what a recipe needs in full. [Your own data](your_own_data.md) describes the columns, [tools](tools.md) and
 [your own task](your_own_task.md) the last two forms. A test trains every cell (`tests/recipes/test_usable.py`). `python scripts/document_usable.py` writes this page.
 """
 CELLS = """**yes**: trains, with sprig and with any chat model. *sprig*, *chat*: only with such a model: sprig calls one tool, and only sprig knows the words in which its

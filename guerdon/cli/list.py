@@ -21,6 +21,7 @@ from guerdon.cli.fitted_tables import TableColumn, fitted, in_lines
 from guerdon.cli.options import Json
 from guerdon.cli.output import Output, first_paragraph
 from guerdon.core.errors import UserError, unknown
+from guerdon.core.problems import PROBLEMS, Problem
 
 NARROWEST, WIDEST = 40, 100  # of a summary
 ENDINGS = ("ations", "ation", "ings", "ing", "ies", "ed", "es", "um", "a", "s", "e", "y")  # of words, for a search
@@ -55,6 +56,12 @@ def list_names(
     usable: Annotated[
         bool, typer.Option("--usable", help="Of recipes: on which data of your own they train, with which model.")
     ] = False,
+    problem: Annotated[
+        str | None,
+        typer.Option(
+            "--for", metavar="PROBLEM", help=f"Of recipes: for this problem, best first: {', '.join(PROBLEMS)}."
+        ),
+    ] = None,
     folder: Annotated[str, typer.Option("--dir", metavar="DIR", help="Folder for `list runs`.")] = "runs",
     as_json: Json = False,
 ) -> int:
@@ -62,6 +69,12 @@ def list_names(
     if what is not None and what not in KINDS:
         raise unknown("kind of thing to list", what, KINDS)
     output = Output(as_json)
+    if problem is not None:
+        if problem not in PROBLEMS:
+            raise unknown("problem", problem, PROBLEMS)
+        if what not in (None, "recipes"):
+            raise UserError(f"--for is for recipes: guerdon list recipes --for {problem}, not {what}")
+        what = "recipes"
     if usable:
         _list_usable(output, what, family, search)
         return 0
@@ -71,6 +84,8 @@ def list_names(
     result: dict[str, Any] = {}
     for kind in (what,) if what else KINDS:
         rows = KINDS[kind].find(Path(folder))
+        if problem is not None:
+            rows = _for_problem(rows, problem)
         result[kind] = [row for row in _of_family(kind, rows, family, bool(what)) if _has_words(row, search)]
     if not as_json:
         is_chosen = family is not None or search is not None
@@ -78,6 +93,13 @@ def list_names(
         _tell(output, result, what, family, nothing)
     output.finish(result)
     return 0
+
+
+def _for_problem(rows: list[dict[str, Any]], problem: Problem) -> list[dict[str, Any]]:
+    from guerdon.training.advice import for_problem
+
+    by_name = {row["recipe"]: row for row in rows}
+    return [by_name[each.recipe.name] for each in for_problem(problem)]
 
 
 def _of_family(kind: str, rows: list[dict[str, Any]], family: str | None, is_asked_for: bool) -> list[dict[str, Any]]:

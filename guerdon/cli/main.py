@@ -23,6 +23,7 @@ from typer.core import TyperGroup
 from typer.main import get_command
 
 import guerdon
+from guerdon.cli.advise import advise
 from guerdon.cli.audit import audits, check
 from guerdon.cli.compare_runs import compare
 from guerdon.cli.demo import demo
@@ -116,6 +117,7 @@ app = typer.Typer(
         "guerdon doctor                                             check the installation",
         "guerdon demo                                               see a language model learn, in three minutes",
         "guerdon list                                               a summary of what there is",
+        "guerdon advise                                             which method fits your data and your problem",
         "guerdon show grpo                                          what a recipe is made of",
         "guerdon check my.py:right --task trace:3                   test a reward before you train on it",
         "guerdon audit my.py:right --task trace:3                   find out what it pays for, and how to fix it",
@@ -182,10 +184,19 @@ app.command(
         "guerdon list                           a summary of everything",
         "guerdon list recipes --family house    one line each",
         "guerdon list parts --family credit     what recipes are made of",
+        "guerdon list recipes --for sparse      methods for a problem, by what was measured",
         'guerdon list --search "length penalty"',
         "guerdon list runs --json               everything, for programs",
     ),
 )(list_names)
+app.command(
+    "advise",
+    epilog=examples(
+        "guerdon advise                                             asks what you have and what goes wrong",
+        "guerdon advise --data my.csv --problem sparse --model smollm2",
+        "guerdon advise --have preferences --json",
+    ),
+)(advise)
 app.command(
     "show",
     epilog=examples(

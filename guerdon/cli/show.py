@@ -98,6 +98,7 @@ def _show_recipe(output: Output, name: str, slots: dict[str, str | None], settin
             "claims": [dataclasses.asdict(c) for c in entry.claims],
             "needs": list(entry.needs.names),
             "world": entry.needs.world,
+            "helps": list(entry.helps),
             "required": [s for s in ("task", "model", "reward") if s in parameters and _required(parameters[s])],
             "knobs": {k: _plain(v) for k, v in entry.knobs().items()},
             "knob_words": knob_words.recipe_knobs(entry.functions, entry.knobs()),
@@ -223,6 +224,8 @@ def _tell_recipe(output: Output, entry: RecipeEntry) -> None:
             output.say(text)
             output.say()
     output.say(f"needs: {entry.needs.in_full}")
+    if entry.helps:
+        output.say(f"helps with: {', '.join(entry.helps)}")
     for claim in entry.claims:
         output.say(f"claim: {claim.says}" + ("" if claim.kind in ALONE else f" (against {claim.baseline})"))
     output.say("knobs (--set KNOB=VALUE)")

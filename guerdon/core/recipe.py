@@ -36,6 +36,7 @@ from guerdon.core.part import (
     set_known,
     walk,
 )
+from guerdon.core.problems import PROBLEMS, Problem
 from guerdon.core.stages import Stages, put_stages
 from guerdon.core.task import Sampling
 
@@ -358,6 +359,7 @@ class RecipeEntry:
     absent: Mapping[str, Any] = field(default_factory=dict, hash=False)
     needs: Needs = field(default_factory=Needs)
     screening: Screening | None = None
+    helps: tuple[Problem, ...] = ()
 
     def __call__(self, *args: Any, **given: Any) -> Recipe | Study:
         """The recipe for a task, model and reward that are there as objects: `grpo(task, model, prompts=8)`."""
@@ -463,12 +465,14 @@ def recipe(
     absent: Mapping[str, Any] | None = None,
     needs: Needs | None = None,
     data: Rows | None = None,
+    helps: tuple[Problem, ...] = (),
 ) -> Callable[[Callable[..., Recipe | Study]], RecipeEntry]:
     """Name a function that builds a Recipe or a Study; `on` another recipe, one that changes what that one made. `claim`
     is its paper's claim, to be registered and run; `screening` the settings that it is screened in. `absent` is
     for knobs that joined a Study later: the values that mean what it did without them, which are not in its hash. `needs` is
     what it needs of data, model and machine, beside what the recipe that it is made on needs. `data="pairs"`, "labels" or
-    "steps" is an older form of `needs=Needs(preferences=True)`, `labels` or `step_labels`.
+    "steps" is an older form of `needs=Needs(preferences=True)`, `labels` or `step_labels`. `helps` names the problems that it
+    is for, as `guerdon advise` knows them; they are its own, not those of the recipe that it is made on.
 
     Args:
         name: name on the command line.
@@ -480,6 +484,7 @@ def recipe(
         absent: values of later knobs that are not hashed.
         needs: what it needs of data, model and machine.
         data: what rows of a user's file are; `needs` says it too.
+        helps: problems it is for, of `guerdon advise`.
 
     >>> import guerdon as gd
     >>> @gd.recipe("mine", family="mine")
@@ -500,9 +505,12 @@ def recipe(
                 f"recipe {name!r} is made on {on.name!r}, so its first parameter must be called {BASE} (what that one made)"
                 + (f", not {first}" if first else "")
             )
+        for problem in helps:
+            if problem not in PROBLEMS:
+                raise unknown(f"problem that recipe {name!r} helps with", problem, PROBLEMS)
         of_rows: dict[str, Any] = {name: True for name, rows in ROWS.items() if rows == data}
         all_needs = (needs or Needs()).over(Needs(**of_rows)).over(on.needs if on is not None else Needs())
-        return RecipeEntry(name, family, paper, claims, function, on, absent or {}, all_needs, screening)
+        return RecipeEntry(name, family, paper, claims, function, on, absent or {}, all_needs, screening, helps)
 
     return enter
 

@@ -16,6 +16,7 @@ from typing import Any
 
 from guerdon.core.errors import UserError, spelled, unknown
 from guerdon.core.needs import ROWS, Needs
+from guerdon.core.problems import Problem
 from guerdon.core.user_file import load_file
 
 FOLDER = Path(__file__).resolve().parent.parent / "recipes"
@@ -35,6 +36,7 @@ class Listing:
     module: str
     needs: Needs
     takes: tuple[str, ...]  # of task, model and reward
+    helps: tuple[Problem, ...] = ()  # its own, not those of the recipe that it is made on
 
 
 @dataclass(frozen=True)
@@ -109,6 +111,7 @@ def _read(path: Path, module: str, changed: int = 0) -> list[_Written]:
                     module=module,
                     needs=_needs(words),
                     takes=tuple(slot for slot in SLOTS if slot in _parameters(node)),
+                    helps=ast.literal_eval(words["helps"]) if "helps" in words else (),
                 )
                 on = getattr(words.get("on"), "id", "")
                 read.append(_Written(listing, str(getattr(node, "name", "")), imported[on] if on else None))

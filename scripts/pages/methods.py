@@ -87,7 +87,9 @@ def method_page(entry: RecipeEntry, proof: Mapping[str, Any] | None, every: Sequ
     knobs = [parameter for name, parameter in entry.parameters().items() if name in entry.knobs()]
     parts = [f"# {entry.name}", f"Family *{entry.family}*" + (f", {linked(entry.paper)}." if entry.paper else ".")]
     parts += [markdown(text) for text in (entry.about, inspect.getdoc(module)) if text]
-    parts.append(f"Needs {entry.needs.in_full}. [Which data it trains on](../usable.md).")
+    parts.append(
+        f"Needs {entry.needs.in_full}. [Which data it trains on](../usable.md), [which method for which problem](../methods.md)."
+    )
     if entry.claims:
         parts += ["## Claims", "\n".join(f"- {claim.says}" for claim in entry.claims)]
     if proof:

@@ -52,6 +52,7 @@ from guerdon.tasks.roles import said, verify_view
     ),
     on=sft,
     needs=Needs(one_turn=True),
+    helps=("noisy-judge", "hacking"),
 )
 def master_rm(
     base: Recipe,

@@ -41,6 +41,7 @@ NAME = "rewardbench-2"
         unit="steps",
     ),
     needs=Needs(errors=True, text=True),
+    helps=("noisy-judge",),
 )
 def rewardbench_2(
     task: Any,

@@ -42,6 +42,7 @@ NAME = "rewardmath"
         unit="steps",
     ),
     needs=Needs(errors=True, text=True),
+    helps=("noisy-judge",),
 )
 def rewardmath(
     task: Any,

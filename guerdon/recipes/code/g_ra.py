@@ -43,6 +43,7 @@ FARMED = "turn=0.3"  # ten moves, as many as there may be, are paid thrice what 
     ),
     on=grpo,
     needs=Needs(answers=True),
+    helps=("hacking",),
 )
 def g_ra(
     base: Recipe,

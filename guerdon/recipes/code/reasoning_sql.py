@@ -42,6 +42,7 @@ SQL: dict[str, Any] = {
     ),
     on=grpo,
     needs=Needs(databases=True, text=True, sandbox=True),
+    helps=("sparse",),
 )
 def reasoning_sql(
     base: Recipe,

@@ -46,6 +46,7 @@ from guerdon.tasks.field.reflections import Reflections, read_reflections
     ),
     on=grpo,
     needs=Needs(tests=True, roles=True, sandbox=True),
+    helps=("sparse",),
 )
 def reflexicoder(
     base: Recipe,

@@ -67,6 +67,7 @@ WHOLE = 6  # whole programs that cost about as many tokens as the search that de
     ),
     on=grpo,
     needs=Needs(tests=True, text=True, sandbox=True),
+    helps=("sparse",),
 )
 def rest_rl(
     base: Recipe,

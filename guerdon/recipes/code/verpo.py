@@ -46,6 +46,7 @@ FUNCTIONS: dict[str, Any] = {
     ),
     on=grpo,
     needs=Needs(tests=True, sandbox=True),
+    helps=("sparse", "uneven-difficulty"),
 )
 def verpo(
     base: Recipe,

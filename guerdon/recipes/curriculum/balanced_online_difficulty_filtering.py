@@ -28,6 +28,7 @@ from guerdon.select.filters import until_enough, with_rate
         settings="prompts=16 tries=8 lr=5e-5 max_tokens=64",
     ),
     on=grpo,
+    helps=("sparse", "uneven-difficulty"),
 )
 def balanced_online_difficulty_filtering(
     base: Recipe,

@@ -44,6 +44,7 @@ SHRINKS = "budget=128 final=48 announce=nothing"
         ),
     ),
     on=grpo,
+    helps=("long-answers",),
 )
 def curriculum_grpo(
     base: Recipe,

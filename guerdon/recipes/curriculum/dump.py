@@ -30,6 +30,7 @@ from guerdon.recipes.house.grpo import grpo
     ),
     on=grpo,
     needs=Needs(kinds=True),
+    helps=("uneven-difficulty",),
 )
 def dump(
     base: Recipe,

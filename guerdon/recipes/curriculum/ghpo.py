@@ -34,6 +34,7 @@ from guerdon.select.hints import hint, hinted, until_solved
     ),
     on=grpo,
     needs=Needs(solutions="hint.solution"),
+    helps=("sparse",),
 )
 def ghpo(
     base: Recipe,

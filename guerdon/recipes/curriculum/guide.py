@@ -36,6 +36,7 @@ from guerdon.select.hints import hint, unhinted, until_solved
     ),
     on=grpo,
     needs=Needs(solutions="solution|hint.solution", one_turn="how"),
+    helps=("sparse",),
 )
 def guide(
     base: Recipe,

@@ -54,6 +54,7 @@ from guerdon.tasks.changed_source import ChangedSource
         ),
     ),
     on=grpo,
+    helps=("long-answers",),
 )
 def hbpo(
     base: Recipe,

@@ -31,6 +31,7 @@ from guerdon.recipes.house.grpo import grpo
         settings="prompts=16 tries=8 lr=5e-5 max_tokens=64",
     ),
     on=grpo,
+    helps=("sparse", "uneven-difficulty"),
 )
 def knapsack_rl(
     base: Recipe,

@@ -37,6 +37,7 @@ from guerdon.tasks.mixtures import mixture
     ),
     on=grpo,
     needs=Needs(one_turn=True),
+    helps=("sparse",),
 )
 def medcco(
     base: Recipe,

@@ -39,6 +39,7 @@ WHOLE: Any = {"baseline": "one-shot-rlvr train=all", "ablation": "one-shot-rlvr 
     ),
     on=grpo,
     needs=Needs(finite=True),
+    helps=("few-labels",),
 )
 def one_shot_rlvr(
     base: Recipe,

@@ -38,6 +38,7 @@ from guerdon.recipes.house.shared import paid
     ),
     on=grpo,
     needs=Needs(text=True),
+    helps=("uneven-difficulty",),
 )
 def pcl(
     base: Recipe,

@@ -32,6 +32,7 @@ from guerdon.recipes.house.grpo import grpo
     ),
     on=grpo,
     needs=Needs(kinds=True),
+    helps=("uneven-difficulty",),
 )
 def sec(
     base: Recipe,

@@ -52,6 +52,7 @@ IMITATION, NOISE = {"prompts": 64, "lr": 1e-4}, 0.3  # five steps: sprig rarely 
     ),
     on=grpo,
     needs=Needs(text=True),
+    helps=("uneven-difficulty",),
 )
 def simplerl_zoo(base: Recipe, task: Any, model: Model, *, hard: bool = False, strict: bool = False) -> Study:
     """Zero RL across three bases: fitting or hard problems, with or without a strict format."""

@@ -24,7 +24,13 @@ from guerdon.rewards.text.shape import overlong as punished
 from guerdon.select.filters import in_turn, until_enough, with_spread
 
 
-@recipe("dapo", family="house", paper="arXiv:2503.14476", needs=Needs(answers="reward"))
+@recipe(
+    "dapo",
+    family="house",
+    paper="arXiv:2503.14476",
+    needs=Needs(answers="reward"),
+    helps=("sparse", "long-answers", "uneven-difficulty"),
+)
 def dapo(
     task: Any,
     model: Model,

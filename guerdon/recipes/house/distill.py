@@ -24,7 +24,9 @@ from guerdon.models import load
 from guerdon.recipes.house.shared import learn, on_policy, scored
 
 
-@recipe("distill", family="house", paper="arXiv:2306.13649", needs=Needs(second="teacher"))
+@recipe(
+    "distill", family="house", paper="arXiv:2306.13649", needs=Needs(second="teacher"), helps=("sparse", "few-labels")
+)
 def distill(
     task: Any,
     model: Model,

@@ -18,7 +18,13 @@ from guerdon.losses.policy import clipped
 from guerdon.recipes.house.shared import learn, on_policy, paid, scored
 
 
-@recipe("dr_grpo", family="house", paper="arXiv:2503.20783", needs=Needs(answers="reward"))
+@recipe(
+    "dr_grpo",
+    family="house",
+    paper="arXiv:2503.20783",
+    needs=Needs(answers="reward"),
+    helps=("noisy-judge", "long-answers"),
+)
 def dr_grpo(
     task: Any,
     model: Model,

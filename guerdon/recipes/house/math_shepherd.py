@@ -27,7 +27,13 @@ from guerdon.rewards.stage.score_stages import verified
 from guerdon.rewards.stage.step_labels import monte_carlo_labels
 
 
-@recipe("math_shepherd", family="house", paper="arXiv:2312.08935", needs=Needs(answers=True, text=True))
+@recipe(
+    "math_shepherd",
+    family="house",
+    paper="arXiv:2312.08935",
+    needs=Needs(answers=True, text=True),
+    helps=("unsound-steps", "few-labels"),
+)
 def math_shepherd(
     task: Any,
     model: Model,

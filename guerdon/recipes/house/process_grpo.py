@@ -31,6 +31,7 @@ from guerdon.rewards.stage.score_stages import score
     paper="arXiv:2402.03300",
     on=grpo,
     needs=Needs(step_checker="scorer|reward", text=True),
+    helps=("sparse", "unsound-steps"),
 )
 def process_grpo(
     base: Recipe,

@@ -27,7 +27,13 @@ from guerdon.rewards.stage.step_labels import given_labels, line_labels
 from guerdon.tasks.stepwise import by_steps
 
 
-@recipe("process_reward_model", family="house", paper="arXiv:2305.20050", needs=Needs(step_labels=True, text=True))
+@recipe(
+    "process_reward_model",
+    family="house",
+    paper="arXiv:2305.20050",
+    needs=Needs(step_labels=True, text=True),
+    helps=("unsound-steps",),
+)
 def process_reward_model(
     task: Any,
     model: Model,

@@ -23,7 +23,7 @@ from guerdon.losses.policy import clipped
 from guerdon.recipes.house.shared import learn, on_policy, paid, scored
 
 
-@recipe("reinforce_pp", family="house", paper="arXiv:2501.03262", needs=Needs(answers="reward"))
+@recipe("reinforce_pp", family="house", paper="arXiv:2501.03262", needs=Needs(answers="reward"), helps=("noisy-judge",))
 def reinforce_pp(
     task: Any,
     model: Model,

@@ -19,7 +19,7 @@ from guerdon.losses.policy import clipped
 from guerdon.recipes.house.shared import learn, on_policy, paid, scored
 
 
-@recipe("rloo", family="house", paper="arXiv:2402.14740", needs=Needs(answers="reward"))
+@recipe("rloo", family="house", paper="arXiv:2402.14740", needs=Needs(answers="reward"), helps=("noisy-judge",))
 def rloo(
     task: Any,
     model: Model,

@@ -45,7 +45,7 @@ class told(single_turn):
         return seats.episode()
 
 
-@recipe("sft", family="house", needs=Needs(answers=True))
+@recipe("sft", family="house", needs=Needs(answers=True), helps=("sparse",))
 def sft(
     task: Any, model: Model, *, prompts: int = 128, lr: float = 2e-5, max_tokens: int = 256, steps: int = 100
 ) -> Recipe:

@@ -52,6 +52,7 @@ TAUGHT: dict[str, Any] = {**STEPS, "start": {"prm": PRM}}
     ),
     on=grpo,
     needs=Needs(text=True),
+    helps=("hacking", "unsound-steps"),
 )
 def clip_delta_prm_reward(
     base: Recipe,

@@ -108,6 +108,7 @@ def stated(text: str, solution: str) -> float:
         budget=400_000,
     ),
     needs=RecipeNeeds(step_checker=True, text=True),
+    helps=("unsound-steps",),
 )
 def fin_prm(
     task: Any,

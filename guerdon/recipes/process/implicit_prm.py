@@ -47,6 +47,7 @@ from guerdon.select.pairs import paired
         budget=400_000,
     ),
     needs=Needs(answers=True, text=True),
+    helps=("unsound-steps", "few-labels"),
 )
 def implicit_prm(
     task: Any,

@@ -152,6 +152,7 @@ drawn = candidates  # by another name than the recipe's knob
     ),
     on=grpo,
     needs=Needs(text=True, decoder=True),
+    helps=("sparse",),
 )
 def intro(
     base: Recipe,

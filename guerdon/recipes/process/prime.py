@@ -54,6 +54,7 @@ from guerdon.select.filters import with_rate
         **STEPS,
     ),
     on=grpo,
+    helps=("sparse", "few-labels"),
 )
 def prime(
     base: Recipe,

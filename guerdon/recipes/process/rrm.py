@@ -59,6 +59,7 @@ OUTCOME: dict[str, Any] = {"baseline": "rrm grader=answer", **STEPS}
     ),
     on=grpo,
     needs=Needs(step_checker="grader", text=True),
+    helps=("hacking", "unsound-steps"),
 )
 def rrm(
     base: Recipe,

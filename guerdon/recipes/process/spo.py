@@ -42,6 +42,7 @@ from guerdon.select.filters import unlikely
     ),
     on=grpo,
     needs=Needs(one_turn=True),
+    helps=("sparse",),
 )
 def spo(
     base: Recipe,

@@ -25,6 +25,7 @@ from guerdon.recipes.process.process_claims import STEPS
         says="Credit at the tokens where tries part solves more than the same credit for all tokens of a try.", **STEPS
     ),
     on=grpo,
+    helps=("sparse",),
 )
 def tempo(
     base: Recipe,

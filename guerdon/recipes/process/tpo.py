@@ -43,6 +43,7 @@ from guerdon.select.pairs import step_pairs
     ),
     on=online_dpo,
     needs=Needs(text=True, one_turn=True),
+    helps=("unsound-steps",),
 )
 def tpo(
     base: Recipe,

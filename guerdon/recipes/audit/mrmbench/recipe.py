@@ -40,6 +40,7 @@ NAME = "mrmbench"
         unit="steps",
     ),
     needs=Needs(errors=True, text=True),
+    helps=("noisy-judge",),
 )
 def mrmbench(
     task: Any,

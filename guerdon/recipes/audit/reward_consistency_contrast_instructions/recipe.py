@@ -40,6 +40,7 @@ ARMS: Any = {"baseline": f"{NAME} mend=none", "task": "equation:6-7", "budget": 
         Claim(says="They lose no accuracy on usual pairs.", kind="at least as good", metric="standard", **ARMS),
     ),
     needs=Needs(step_checker=True, text=True),
+    helps=("noisy-judge",),
 )
 def reward_consistency_contrast_instructions(
     task: Any,

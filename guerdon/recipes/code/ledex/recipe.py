@@ -51,6 +51,7 @@ from guerdon.tasks.field.reflection_tasks import debugged
     ),
     on=grpo,
     needs=Needs(solutions=True, tests=True, roles=True, sandbox=True),
+    helps=("sparse",),
 )
 def ledex(
     base: Recipe,

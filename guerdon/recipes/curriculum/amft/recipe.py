@@ -38,6 +38,7 @@ from guerdon.select.hints import hint
     ),
     on=grpo,
     needs=Needs(solutions="hint.solution|solution"),
+    helps=("sparse",),
 )
 def amft(
     base: Recipe,

@@ -34,6 +34,7 @@ from guerdon.recipes.house.grpo import grpo
     ),
     on=grpo,
     needs=Needs(families="chain countdown trace"),
+    helps=("uneven-difficulty",),
 )
 def clpo(
     base: Recipe,

@@ -39,6 +39,7 @@ from guerdon.rewards.formula.algebra import blend
         ),
     ),
     on=grpo,
+    helps=("long-answers",),
 )
 def dr_saf(
     base: Recipe,

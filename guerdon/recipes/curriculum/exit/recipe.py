@@ -35,6 +35,7 @@ from guerdon.tasks.roles import revise_view
     ),
     on=grpo,
     needs=Needs(roles="template"),
+    helps=("few-labels",),
 )
 def exit(
     base: Recipe,

@@ -35,6 +35,7 @@ from guerdon.recipes.house.shared import paid
     ),
     on=grpo,
     needs=Needs(roles=True),
+    helps=("uneven-difficulty",),
 )
 def masa(
     base: Recipe,

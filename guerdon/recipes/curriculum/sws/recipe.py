@@ -35,6 +35,7 @@ from guerdon.recipes.house.grpo import grpo
     ),
     on=grpo,
     needs=Needs(endless="candidates"),
+    helps=("uneven-difficulty", "few-labels"),
 )
 def sws(
     base: Recipe,

@@ -41,6 +41,7 @@ from guerdon.rewards.model.reward_models import process_model, two_way
     ),
     on=process_reward_model,
     needs=Needs(text=True),
+    helps=("unsound-steps",),
 )
 def biprm(
     base: Recipe,

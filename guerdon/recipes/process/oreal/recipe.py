@@ -43,6 +43,7 @@ from guerdon.rewards.model.reward_models import process_model
     ),
     on=grpo,
     needs=Needs(text=True),
+    helps=("sparse",),
 )
 def oreal(
     base: Recipe,

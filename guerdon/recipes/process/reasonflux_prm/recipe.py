@@ -38,6 +38,7 @@ from guerdon.rewards.stage.score_stages import verified
         budget=250_000,
     ),
     needs=Needs(answers=True, text=True),
+    helps=("unsound-steps",),
 )
 def reasonflux_prm(
     task: Any,

@@ -40,6 +40,7 @@ from guerdon.tasks.stepwise import by_steps
     ),
     on=grpo,
     needs=Needs(step_checker="prm+teacher", text=True),
+    helps=("sparse",),
 )
 def scope(
     base: Recipe,

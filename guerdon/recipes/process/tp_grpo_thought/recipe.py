@@ -38,6 +38,7 @@ from guerdon.tasks.stepwise import by_steps, has_steps
     ),
     on=grpo,
     needs=Needs(step_checker="judge", text=True),
+    helps=("sparse", "unsound-steps"),
 )
 def tp_grpo_thought(
     base: Recipe,

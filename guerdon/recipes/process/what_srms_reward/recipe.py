@@ -47,6 +47,7 @@ from guerdon.search.grown_trees import sampled_tree
         unit="steps",
     ),
     needs=Needs(answers=True, text=True, one_turn=True),
+    helps=("unsound-steps",),
 )
 def what_srms_reward(
     task: Any,
