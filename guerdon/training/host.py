@@ -38,8 +38,8 @@ GIVEN_BACK = {
 @contextmanager
 def undisturbed(models: Iterable[Model]) -> Iterator[None]:
     """Search seldom, and only among what is made from now on; few threads where the models are on a GPU, and no memory of it
-    held by what earlier runs in this process left behind: nothing that is frozen here is ever found to be garbage. Whoever froze
-    objects before (a run around this one, a server before it forks) also unfreezes them."""
+    held by what earlier runs in this process left behind: nothing that is frozen here is ever found to be garbage.
+    Objects that were frozen before (by a run around this one, by a process before it forked) stay so."""
     before, threads, frozen = gc.get_threshold(), torch.get_num_threads(), gc.get_freeze_count() > 0
     on_gpu = all(model.device.type == "cuda" for model in models)
     if on_gpu:

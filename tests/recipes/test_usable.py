@@ -1,4 +1,4 @@
-"""Every recipe on data of a user's own: it trains, or is refused with the line of its needs, as `training/usable.py` foretells."""
+"""Every recipe on data of a user's own: it trains, or is refused with the line of its needs, as `training/usable.py` says."""
 
 from __future__ import annotations
 
