@@ -1,7 +1,7 @@
 """What a recipe needs of its data, its model and the machine, and how each is supplied.
 
 A recipe declares it (`@recipe(..., needs=Needs(answers=True))`). What a source of problems and a model *have* is a set of the
-same names, and both are compared before anything loads (`loop/unmet_needs.py`).
+same names, and both are compared before anything loads (`training/unmet_needs.py`).
 It needs no torch: lists read it from the text of recipes.
 """
 

@@ -50,6 +50,7 @@ from guerdon.training.build import (
 from guerdon.training.catalog import listings
 from guerdon.training.default_model import about_default, default_model
 from guerdon.training.evaluate import examined
+from guerdon.training.extended import BEGUN, inherit, refuse_extension
 from guerdon.training.homes import played_in
 from guerdon.training.loop import run_recipe
 from guerdon.training.onlooker import CountedEnv, counted, watched
@@ -92,7 +93,8 @@ def train(
     with the package. Further keywords are the recipe's knobs; dotted ones go in `settings` (`{"learn.clip": 0.5}`). With a
     `budget` (400_000 tokens: "400000"; "5000:samples") the run ends when it is spent. `resume` continues an earlier run of
     the same recipe; one that names Python files and was not made by this user on this computer with `trust` alone. `again` is
-    an earlier run to rerun with the changes given here. A `truth`, "verified" for the task's own check or what `reward`
+    an earlier run to rerun with the changes given here; more `steps` alone extend a finished one from where it ended, with
+    the weights of one unbroken run. A `truth`, "verified" for the task's own check or what `reward`
     takes, scores the same tries and is never trained on; `watch` raises alarms, by all rules or those listed (docs/watch.md).
     `progress` is shown on a terminal, in IPython and in a notebook, unless set. Ctrl-C, or a notebook's stop
     button, finishes the step and returns the run as far as it came; a second one ends it at once.
@@ -108,7 +110,7 @@ def train(
         seed: of everything random.
         out: folder of the run.
         resume: folder of an earlier run to continue.
-        again: earlier run to rerun with changes.
+        again: earlier run to rerun with changes, or to extend by more steps.
         options: how the run is kept.
         truth: scorer of the same samples that is not trained on.
         watch: rules that raise alarms.
@@ -142,6 +144,12 @@ def train(
     with _claimed(out, run_name(ready.built.name, ready.request), here) as folder:
         folder.create(ready.config)
         notes = [*_skipped_rows(ready.built), *remember(ready.config, here)]
+        if ready.parent is not None:
+            notes += [
+                *inherit(ready.parent, folder, ready.options.keep),
+                *other_code(ready.parent.read_config(), ready.built),
+            ]
+            notes += other_machine(ready.parent.read_config())
         return _go(ready.built, folder, ready.options, ready.seed, ready.total, listeners, notes)
 
 
@@ -165,6 +173,7 @@ class Ready:
     seed: int
     options: Options
     config: dict[str, Any]
+    parent: RunFolder | None = None  # the run that it extends
 
 
 def prepare(wanted: TrainRequest, origin: Origin | None = None) -> Ready:
@@ -188,9 +197,24 @@ def prepare(wanted: TrainRequest, origin: Origin | None = None) -> Ready:
     ):  # or it is refused here
         reward_for(None if options.truth == VERIFIED else options.truth, built.task)
     config = config_of(built, request, seed, total, options)
-    if origin is not None:
-        config["again"] = origin.to_config()
-    return Ready(built, request, total, seed, options, config)
+    if origin is None:
+        return Ready(built, request, total, seed, options, config)
+    config["again"] = origin.to_config()
+    if not origin.done:
+        return Ready(built, request, total, seed, options, config)
+    parent = RunFolder(origin.run)
+    assert isinstance(built.recipe, Recipe)
+    refuse_extension(parent, built.recipe, total)
+    refuse_other_base(parent.named, parent.read_config(), built)
+    return Ready(
+        built,
+        request,
+        total,
+        seed,
+        options,
+        config | {k: v for k, v in parent.read_config().items() if k in BEGUN},
+        parent,
+    )
 
 
 @contextmanager
