@@ -32,6 +32,7 @@ from guerdon.models import template_clock as clock
 from guerdon.models.trained_folders import opened_scorer
 from guerdon.runs.folder import FORMAT, RunFolder, next_free, written_by
 from guerdon.runs.listeners import Listener
+from guerdon.runs.run import Run
 from guerdon.runs.whole_files import absolute
 from guerdon.training.build import (
     Built,
@@ -55,7 +56,7 @@ from guerdon.training.homes import played_in
 from guerdon.training.loop import run_recipe
 from guerdon.training.onlooker import CountedEnv, counted, watched
 from guerdon.training.record import Options
-from guerdon.training.resume import Trained
+from guerdon.training.resume import Trained, policy_so_far
 from guerdon.training.study import run_study
 from guerdon.training.train_request import Origin, TrainRequest, rerun
 from guerdon.training.trust import check_trust, remember
@@ -319,14 +320,15 @@ def evaluate(
     tries: int = 1,
     seed: int = 0,
     sampling: Sampling | None = None,
+    trust: bool = False,
     progress: bool | None = None,
 ) -> ExamResult:
     """Held-out accuracy of a model (a name, a folder, an object, or a run's policy) on a task; or whatever an `exam`, or
     each of several, measures. With a `reward` (as `train` takes it) its mean on the same tries stands beside. In an `env`, such
     as `gd.search.beam(keep="chosen")`, every problem is played there, and `tokens` is what a try cost (docs/search.md).
     `models` are others that exams, rewards and searches seat or read, by the names they have for them; a run's folder means
-    the policy that it trained, or its reward model. `progress` is shown on a terminal, in IPython and in a
-    notebook, unless set.
+    the policy that it trained, or its reward model; of one that was stopped, the policy of its last checkpoint. `progress` is
+    shown on a terminal, in IPython and in a notebook, unless set.
 
     Args:
         model: a name, a folder, an object, or a run's policy.
@@ -340,6 +342,7 @@ def evaluate(
         tries: tries at each problem.
         seed: of sampling.
         sampling: how the model samples.
+        trust: run Python files that a stopped run names.
         progress: show progress; by default where there is a display.
 
     >>> import guerdon as gd
@@ -357,7 +360,7 @@ def evaluate(
     named: dict[str, Model] = {}
     for name, wanted in {"policy": model, **(models or {})}.items():
         loaded = _scorer_of(wanted) if name != "policy" else None
-        loaded = loaded or find_model(wanted)
+        loaded = loaded or _policy_so_far(wanted, trust) or find_model(wanted)
         assert isinstance(loaded, Model)
         named[name] = loaded
     how = {"sampling": sampling or Sampling(), "tasks": tasks, "tries": tries}
@@ -366,6 +369,19 @@ def evaluate(
             fit(each.source, named.values())
             tell(each.source, named.values())
         return ExamResult(examined(named, exams, CountedEnv(played_in(source, env), count), seed, **how))
+
+
+def _policy_so_far(place: Any, trust: bool) -> Model | None:
+    """The policy of a run that was stopped, from its last checkpoint, with a line about it."""
+    run = RunFolder(place) if isinstance(place, str) else None
+    if run is None or not run.exists() or (run.models / "policy").is_dir() or run.read_config()["kind"] == "study":
+        return None
+    found = policy_so_far(run, trust)
+    if found is not None:
+        done, whole = found[1], Run(run)
+        message = f"{run.named} is {whole.status}: its policy after {done} steps is used, from its last checkpoint"
+        warnings.warn(message, InputNote, stacklevel=3)
+    return found[0] if found is not None else None
 
 
 def _scorer_of(place: Any) -> Model | None:
@@ -404,6 +420,7 @@ def best_of(
     tasks: int = 64,
     seed: int = 0,
     sampling: Sampling | None = None,
+    trust: bool = False,
     progress: bool | None = None,
 ) -> ExamResult:
     """Accuracy on held-out problems of the try that `reward` likes best among `n`, beside pass@1 and pass@n of the same tries:
@@ -421,6 +438,7 @@ def best_of(
         tasks: number of problems.
         seed: of sampling.
         sampling: how the model samples.
+        trust: run Python files that a stopped run names.
         progress: show progress; by default where there is a display.
 
     >>> import guerdon as gd
@@ -433,7 +451,8 @@ def best_of(
     if source is None or n < 1:
         raise UserError("best of what? give a task, and n of at least 1")
     exam = Exam(source, [accuracy(), choice(reward_for(reward, source))], tries=n)
-    return evaluate(model, exam=exam, models=models, tasks=tasks, seed=seed, sampling=sampling, progress=progress)
+    how: dict[str, Any] = {"sampling": sampling, "trust": trust, "progress": progress}
+    return evaluate(model, exam=exam, models=models, tasks=tasks, seed=seed, **how)
 
 
 def answers(model: Model, tasks: Sequence[Task], *, sampling: Sampling | None = None, seed: int = 0) -> list[str]:
