@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 import sys
 from pathlib import Path
@@ -262,3 +263,18 @@ def test_a_part_tells_its_comment_before_its_docstring() -> None:
         more: int = 2
 
     assert knob_words.part_knobs(noted, ["much", "more"]) == {"much": "how much", "more": "And `more`"}
+
+
+def test_the_help_of_train_is_in_groups_at_80_columns(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    lines = cli("train", "--help").out.partition("Examples:")[0].splitlines()
+    heads = [line.removesuffix(":") for line in lines if re.fullmatch(r"[A-Z][a-z ]+:", line)]
+    assert heads == ["Arguments", "What to train", "Your data", "Length", "Keeping", "Watching", "Other"]
+    assert max(map(len, lines)) <= 80
+    of_group = {head: lines[lines.index(f"{head}:") + 1 :] for head in heads}
+    told = {
+        head: [line.split()[0].rstrip(",") for line in itertools.takewhile(bool, rest) if line.startswith("  -")]
+        for head, rest in of_group.items()
+    }
+    assert told["What to train"] == ["--task", "--model", "--reward", "--set"] and told["Other"] == ["-h"]
+    assert told["Length"] == ["--steps", "--budget", "--seed"] and "--data" in told["Your data"]
