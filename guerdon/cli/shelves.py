@@ -120,6 +120,6 @@ CLASS = re.compile(r"^ *class (\w+)(?:\(([^)]*)\))?:", re.MULTILINE)
 
 def _parts_in(path: Path) -> list[str]:
     """The names of the parts in a file: those given to `@part(name=...)`, or of their classes."""
-    found = PART.finditer(path.read_text(encoding="utf-8"))
-    names = [(NAMED.search(each["given"] or ""), each["name"]) for each in found]
+    classes = PART.finditer(path.read_text(encoding="utf-8"))
+    names = [(NAMED.search(each["given"] or ""), each["name"]) for each in classes]
     return [given[1] if given else name for given, name in names]

@@ -376,12 +376,13 @@ def _policy_so_far(place: Any, trust: bool) -> Model | None:
     run = RunFolder(place) if isinstance(place, str) else None
     if run is None or not run.exists() or (run.models / "policy").is_dir() or run.read_config()["kind"] == "study":
         return None
-    found = policy_so_far(run, trust)
-    if found is not None:
-        done, whole = found[1], Run(run)
-        message = f"{run.named} is {whole.status}: its policy after {done} steps is used, from its last checkpoint"
-        warnings.warn(message, InputNote, stacklevel=3)
-    return found[0] if found is not None else None
+    so_far = policy_so_far(run, trust)
+    if so_far is None:
+        return None
+    model, done = so_far
+    message = f"{run.named} is {Run(run).status}: its policy after {done} steps is used, from its last checkpoint"
+    warnings.warn(message, InputNote, stacklevel=3)
+    return model
 
 
 def _scorer_of(place: Any) -> Model | None:

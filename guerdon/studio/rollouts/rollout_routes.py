@@ -81,13 +81,11 @@ def routes(library: Library) -> APIRouter:
     def runs(request: Request) -> Response:
         """Runs that have rollouts, and how many files of them; and which of them was written last."""
         word = request.query_params.get("search", "").lower()
-        counted = [
-            (each, len(rollout_files_in(each.path / "rollouts")))
-            for each in library.runs()
-            if word in each.name.lower()
-        ]
-        there = [{"id": each.id, "name": each.name, "files": files} for each, files in counted if files]
-        last = max((each for each, files in counted if files), key=_written, default=None)
+        named = [each for each in library.runs() if word in each.name.lower()]
+        kept = {each: len(rollout_files_in(each.path / "rollouts")) for each in named}
+        fit = [each for each, files in kept.items() if files]
+        there = [{"id": each.id, "name": each.name, "files": kept[each]} for each in fit]
+        last = max(fit, key=_written, default=None)
         return answer({"runs": there[:MOST_RUNS], "of": len(there), "last": None if last is None else last.id})
 
     return router
