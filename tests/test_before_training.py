@@ -253,3 +253,89 @@ def test_another_recipe_once_more_keeps_the_model(cli):
     cli(*TRAIN, "--out", "a")
     said = cli("train", "rloo", "--again", "a", "--steps", "1", "--out", "b")
     assert said.code == 0 and gd.Run("b").config["wish"]["model"] == "tabular", said.err
+
+
+# --- more steps of a finished run --------------------------------------------------------------------------------------
+
+
+def checkpoint_bytes(run: str) -> bytes:
+    return (Path(run) / "checkpoints" / "step-00000009" / "tensors.safetensors").read_bytes()
+
+
+def test_more_steps_alone_extend_a_finished_run_to_the_bit(cli):
+    """Adam, where the curriculum is, a schedule over a given number of steps: all of it is taken over."""
+    knobs = (*TRAIN, "--set", "lr=linear(0.3, 0.1, over=4)", "--eval-tasks", "8")
+    assert cli(*knobs, "--steps", "9", "--out", "whole").code == 0
+    assert cli(*knobs, "--steps", "5", "--out", "a").code == 0
+    said = cli("train", "--again", "a", "--steps", "9", "--save-every", "3", "--out", "b")
+    assert said.code == 0 and "extends a: starts after its step 5" in said.out, said.err
+    whole, longer = gd.Run("whole"), gd.Run("b")
+    assert checkpoint_bytes("b") == checkpoint_bytes("whole") and longer.weights == whole.weights
+    assert [e.step for e in longer.events(StepDone)] == [5, 6, 7, 8] and longer.damage == []
+    assert [e.metrics for e in longer.events(StepDone)] == [e.metrics for e in whole.events(StepDone)[5:]]
+    assert [e.step for e in longer.events(Evaluated)] == [4, 8]
+    assert longer.events(Evaluated)[0].result == gd.Run("a").events(Evaluated)[-1].result
+    assert longer.config["hash"] == whole.config["hash"]
+    assert longer.config["again"] == {
+        "run": "a",
+        "id": gd.Run("a").config["id"],
+        "hash": gd.Run("a").config["hash"],
+        "step": 5,
+    }
+
+
+def test_an_extended_run_is_resumed_and_extended_like_another(cli):
+    whole = gd.train("grpo", task="parity", model="tabular", steps=6, lr=0.3, out="whole")
+    gd.train("grpo", task="parity", model="tabular", steps=2, lr=0.3, out="a")
+    longer = gd.train(again="a", steps=4, out="b")
+    assert longer.complete and gd.train(again="b", steps=6, out="c").weights == whole.weights
+    folder = gd.Run("c").folder
+    lines = folder.events.read_text().splitlines(keepends=True)
+    folder.events.write_text("".join(line for line in lines if '"ended"' not in line.lower()))
+    for path in folder.checkpoints.glob("step-00000006"):
+        path.rename("elsewhere")
+    assert gd.train(resume="c").weights == whole.weights and gd.Run("c").damage == []
+
+
+def test_a_run_is_not_extended_where_the_weights_would_differ(cli):
+    cli(*TRAIN, "--set", "lr=linear(0.3, 0.1)", "--out", "a")
+    refused(
+        cli("train", "--again", "a", "--steps", "9", "--out", "b"),
+        "lr=linear(start=0.3, end=0.1) changes over the whole run, so 6 steps of it are not part of 9",
+        "--again a --steps 9 --seed 0",
+    )
+    assert not Path("b").exists()
+    assert "rerun of a, changed" in cli("train", "--again", "a", "--steps", "9", "--seed", "0", "--out", "c").out
+    cli(*TRAIN, "--set", "ahead=true", "--out", "d")
+    refused(cli("train", "--again", "d", "--steps", "9"), "d plays ahead")
+    Path("mine.py").write_text(OF_LENGTH)
+    made = cli("train", "./mine.py:late", "--task", "parity", "--model", "tabular", "--steps", "2", "--out", "e")
+    assert made.code == 0, made.err
+    refused(cli("train", "--again", "e", "--steps", "3"), "later_half", "changes over the whole run")
+
+
+OF_LENGTH = """
+import guerdon as gd
+from guerdon.recipes.house.grpo import grpo
+
+
+@gd.stage(gives="correct")
+def later_half(correct, play):
+    return correct * (play.step >= play.steps / 2)
+
+
+@gd.recipe("late")
+def late(task, model):
+    made = grpo(task, model)
+    made.stages.insert(1, later_half())
+    return made
+"""
+
+
+def test_other_changes_and_unfinished_runs_are_rerun_from_the_start(cli):
+    cli(*TRAIN, "--out", "a")
+    for more in (["--seed", "1"], ["--set", "lr=0.2"], ["--task", "successor"], ["--steps", "4"]):
+        assert "rerun of a, changed" in cli("train", "--again", "a", "--steps", "7", *more, "--dry-run").out
+    events = Path("a/events.jsonl")
+    events.write_text("".join(events.read_text().splitlines(keepends=True)[:-1]))
+    assert "rerun of a, changed" in cli("train", "--again", "a", "--steps", "7", "--dry-run").out

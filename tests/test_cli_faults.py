@@ -214,6 +214,7 @@ def test_notices_are_one_line(cli: Cli) -> None:
 # --- faults ---------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.filterwarnings("default::guerdon.core.errors.InputNote")
 def test_a_reward_that_always_raises_stops_the_run(cli: Cli) -> None:
     said = cli(*TRAIN, "--reward", "my.py:breaks_later", "--out", "a")
     assert said.code == 1 and "Traceback" not in said.err
@@ -225,7 +226,8 @@ def test_a_reward_that_always_raises_stops_the_run(cli: Cli) -> None:
     checkpoint = load_checkpoint(Path("a/checkpoints"), pytest.fail)
     assert checkpoint is not None and checkpoint.step == 4
     assert Run("a").status.startswith("stopped: step 5")
-    refused(cli("eval", "a"), "a has no trained policy", "guerdon train --resume a")
+    so_far = cli("eval", "a", "--tasks", "4")
+    assert so_far.code == 0 and "its policy after 4 steps is used, from its last checkpoint" in so_far.err
     error = cli(*TRAIN, "--reward", "my.py:broken", "--json")
     assert error.code == error.json["exit_code"] == 1 and "no such score" in error.json["error"]
 
@@ -250,6 +252,7 @@ def test_a_loss_that_is_not_finite_stops_and_names_the_batch(cli: Cli) -> None:
     assert batch.K == 8 and "reference.logp" in batch.cols
 
 
+@pytest.mark.filterwarnings("default::guerdon.core.errors.InputNote")
 def test_ctrl_c_saves_and_resume_ends_with_the_same_weights(cli: Cli) -> None:
     whole = cli(*TRAIN, "--reward", "my.py:stops", "--json").json
     Path("press-ctrl-c").touch()
@@ -260,6 +263,12 @@ def test_ctrl_c_saves_and_resume_ends_with_the_same_weights(cli: Cli) -> None:
         "  guerdon train --resume a",
     ]
     Path("press-ctrl-c").unlink()
+    so_far = cli("eval", "a", "--tasks", "8", "--json")
+    used = "its policy after 3 steps is used, from its last checkpoint"
+    assert so_far.code == 0 and so_far.err == f"a is stopped: interrupted: {used}\n"
+    shorter = cli(*TRAIN, "--reward", "my.py:stops", "--steps", "3", "--out", "three", "--json").json["run"]
+    measured = cli("eval", shorter, "--tasks", "8", "--json").json
+    assert {**so_far.json, "model": shorter} == measured
     for words, says in (
         (("--seed", "3"), "with --seed 0, not 3"),
         (("--steps", "9"), "with --steps 6, not 9"),

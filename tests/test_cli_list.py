@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 import sys
 from pathlib import Path
 
 import pytest
-from command_line import SMALL, Cli, command_line
+from command_line import SMALL, Cli, command_line, refused
 
+import guerdon as gd
 from guerdon.cli import knob_words, shelves
 from guerdon.cli.fitted_tables import TableColumn, fitted, in_lines, shortened
 from guerdon.cli.list import KINDS, _has_words
@@ -184,6 +186,74 @@ def test_show_tells_of_a_part_and_of_a_reward(cli: Cli) -> None:
     assert wrong.code == 2 and wrong.err == "guerdon: unknown recipe, part or reward 'centr': did you mean 'centre'?\n"
 
 
+WORLDS = """
+import guerdon as gd
+from guerdon.recipes.house.grpo import grpo
+
+
+@gd.part
+class echo:
+    \"\"\"Repeat the prompt.
+
+    Args:
+        loud: in capitals.
+    \"\"\"
+
+    loud: bool = True
+    roles = ("policy",)
+
+    async def play(self, ask, seats):
+        said = await seats["policy"].act(ask.shown.upper() if self.loud else ask.shown)
+        return seats.episode(goal=float(bool(said.text)))
+
+    async def demonstrate(self, ask, seats):
+        seats["policy"].teacher_force(ask.shown, ask.shown)
+        return seats.episode(goal=1.0)
+
+
+quiet = echo(loud=False)
+
+
+class mute:
+    roles = ("policy",)
+
+    def __init__(self, words):
+        self.words = words
+
+    async def play(self, ask, seats):
+        return seats.episode(goal=0.0)
+
+
+silent = mute("")
+
+
+@gd.recipe("plain")
+def plain(task, model):
+    return grpo(task, model)
+"""
+
+
+def test_show_tells_of_an_environment_in_a_file(cli: Cli) -> None:
+    Path("worlds.py").write_text(WORLDS)
+    said = cli("show", "worlds.py:echo").out
+    assert "environment echo, roles policy" in said and "Repeat the prompt." in said
+    assert "  loud = True  in capitals" in said and "guerdon show worlds.py:echo --task NAME" in said
+    problem = gd.tasks.load("chain:1").get("test", 0).prompt
+    found = cli("show", "worlds.py:quiet", "--task", "chain:1", "--json").json
+    assert found["turns"] == [{"role": "policy", "view": problem, "said": problem}] and found["roles"] == ["policy"]
+    assert "has no `demonstrate`" in cli("show", "worlds.py:silent", "--task", "chain:1").out
+    refused(cli("show", "worlds.py:mute"), "worlds.py:mute cannot be made with its defaults", "words")
+    refused(cli("show", "worlds.py:ecko"), "unknown recipe or environment in worlds.py 'ecko': did you mean 'echo'?")
+    assert cli("show", "worlds.py:plain", "--task", "chain:1", "--model", "tabular").out.startswith("plain")
+
+
+def test_show_plays_an_environment_on_its_own_problems(cli: Cli) -> None:
+    example = Path(__file__).parent.parent / "examples" / "guessing.py"
+    said = cli("show", f"{example}:numbers").out
+    assert "numbers: environment numbers, roles policy" in said and "  most = 7" in said
+    assert "guess a number from 1 to 100" in said and "goal 1.0, turns 1" in said
+
+
 def test_a_part_tells_its_comment_before_its_docstring() -> None:
     @part
     class noted:
@@ -193,3 +263,18 @@ def test_a_part_tells_its_comment_before_its_docstring() -> None:
         more: int = 2
 
     assert knob_words.part_knobs(noted, ["much", "more"]) == {"much": "how much", "more": "And `more`"}
+
+
+def test_the_help_of_train_is_in_groups_at_80_columns(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    lines = cli("train", "--help").out.partition("Examples:")[0].splitlines()
+    heads = [line.removesuffix(":") for line in lines if re.fullmatch(r"[A-Z][a-z ]+:", line)]
+    assert heads == ["Arguments", "What to train", "Your data", "Length", "Keeping", "Watching", "Other"]
+    assert max(map(len, lines)) <= 80
+    of_group = {head: lines[lines.index(f"{head}:") + 1 :] for head in heads}
+    told = {
+        head: [line.split()[0].rstrip(",") for line in itertools.takewhile(bool, rest) if line.startswith("  -")]
+        for head, rest in of_group.items()
+    }
+    assert told["What to train"] == ["--task", "--model", "--reward", "--set"] and told["Other"] == ["-h"]
+    assert told["Length"] == ["--steps", "--budget", "--seed"] and "--data" in told["Your data"]

@@ -34,6 +34,9 @@ def tell_again(output: Output, request: dict[str, Any], options: Options | None)
         return
     _, origin = _asked(request, options)
     assert origin is not None
+    if origin.done:
+        output.say(f"extends {origin.run}: starts after its step {origin.done}, from its weights and states")
+        return
     if not origin.changes:
         output.say(f"rerun of {origin.run}, nothing changed")
         return

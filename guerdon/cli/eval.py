@@ -69,7 +69,8 @@ def evaluate(
     """Held-out accuracy of a model or a run.
 
     Prints pass@1 and unbiased pass@k, each with a 95 % interval over tasks; with --reward also the mean reward on the
-    same tries. A run is evaluated on its own task unless another is given; --test FILE alone means all its rows.
+    same tries. A run is evaluated on its own task unless another is given; --test FILE alone means all its rows. Of a run
+    that was stopped, the policy of its last checkpoint is evaluated.
 
     --best-of N prints best_of@N: how often the try with the highest --reward among N is right. It lies between pass@1
     (a random choice) and pass@N (an oracle's choice).
@@ -84,7 +85,14 @@ def evaluate(
     _warn_of_damage(output, model)
     task, rows = _asked_about(model, task, rows, trust)
     sampling = Sampling(temperature=0.0 if greedy else temperature, max_tokens=max_tokens or Sampling().max_tokens)
-    how: dict[str, Any] = {"task": task, "data": rows, "tasks": tasks, "seed": seed, "sampling": sampling}
+    how: dict[str, Any] = {
+        "task": task,
+        "data": rows,
+        "tasks": tasks,
+        "seed": seed,
+        "sampling": sampling,
+        "trust": trust,
+    }
     if search is not None:
         _check_search(reward, best_of, greedy)
         return _tell_search(output, model, search, scorer, settings, k, how)

@@ -38,7 +38,7 @@ from guerdon.cli.replay import replay
 from guerdon.cli.serve import serve
 from guerdon.cli.show import show
 from guerdon.cli.streams import lasting_streams
-from guerdon.cli.train import INTERRUPTED, train
+from guerdon.cli.train import INTERRUPTED, InGroups, train
 from guerdon.cli.view import view
 from guerdon.core.errors import CtrlC, InputNote, Notice, RunStopped, UserError, ended_by, take_ctrl_c, unknown
 from guerdon.core.renamed import Renamed
@@ -153,6 +153,7 @@ app.command(
 app.add_typer(audits, name="audit")
 app.command(
     "train",
+    cls=InGroups,
     epilog=examples(
         "guerdon train grpo --task successor --model tabular --steps 200",
         "guerdon train grpo --task countdown:2 --steps 20           with sprig, the shipped model",

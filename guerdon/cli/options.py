@@ -55,7 +55,11 @@ Resume = Annotated[
 ]
 Again = Annotated[
     str | None,
-    typer.Option("--again", metavar="RUN", help="Rerun this run with the changes given here."),
+    typer.Option(
+        "--again",
+        metavar="RUN",
+        help="Rerun this run with the changes given here; more --steps alone extend it from where it ended.",
+    ),
 ]
 DryRun = Annotated[
     bool, typer.Option("--dry-run", help="Build everything, try a few samples and report the cost; write nothing.")

@@ -6,10 +6,9 @@ from __future__ import annotations
 
 import ast
 import dataclasses
-import functools
 import importlib
 import pkgutil
-from collections.abc import Iterator
+import re
 from pathlib import Path
 from typing import Any
 
@@ -42,14 +41,14 @@ def part_names() -> dict[str, list[str]]:
     for path in sorted(HOME.rglob("*.py")):
         folder = _folder(_module(path))
         if folder and not _module(path).startswith(WANT_EXTRAS):
-            for node, call in _classes_of_parts(path):
-                by_folder.setdefault(folder, []).append(_name(node, call))
-    return {folder: sorted(names) for folder, names in sorted(by_folder.items())}
+            by_folder.setdefault(folder, []).extend(_parts_in(path))
+    return {folder: sorted(names) for folder, names in sorted(by_folder.items()) if names}
 
 
 def setting_names() -> list[str]:
     """The settings of the suite, read off its file: importing it takes torch."""
-    calls = [node for node in ast.walk(_tree(HOME / "prove" / "setting_suite.py")) if isinstance(node, ast.Call)]
+    tree = ast.parse((HOME / "prove" / "setting_suite.py").read_text(encoding="utf-8"))
+    calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
     names = [call.args[0] for call in calls if getattr(call.func, "id", "") == "NamedSetting"]
     return [str(name.value) for name in names if isinstance(name, ast.Constant)]
 
@@ -59,9 +58,8 @@ def reward_names() -> list[str]:
     made_on: dict[str, set[str]] = {}
     for room in ROOMS:
         for path in (HOME / room.split(".")[1]).rglob("*.py"):
-            for node in ast.walk(_tree(path)):
-                if isinstance(node, ast.ClassDef):
-                    made_on[node.name] = {b.id for b in node.bases if isinstance(b, ast.Name)}
+            for name, bases in CLASS.findall(path.read_text(encoding="utf-8")):
+                made_on[name] = {base.strip() for base in bases.split(",")}
     leaves = {ROOT_OF_REWARDS}
     while more := {name for name, bases in made_on.items() if bases & leaves} - leaves:
         leaves |= more
@@ -114,26 +112,14 @@ def _folder(module: str) -> str:
     return f"recipes/{recipe}" if home == "recipes" else home
 
 
-@functools.cache
-def _tree(path: Path) -> ast.Module:
-    return ast.parse(path.read_text(encoding="utf-8"))
+# read off the text, for parsing takes seconds
+PART = re.compile(r"^@part(?:\((?P<given>(?:.|\n)*?)\))?(?: *#.*)?\n(?:@.*\n)*class (?P<name>\w+)", re.MULTILINE)
+NAMED = re.compile(r"\bname=\"([^\"]+)\"")
+CLASS = re.compile(r"^ *class (\w+)(?:\(([^)]*)\))?:", re.MULTILINE)
 
 
-def _classes_of_parts(path: Path) -> Iterator[tuple[ast.ClassDef, ast.Call | None]]:
-    """The parts in a file, each with its `@part(...)` where that is called."""
-    if "@part" not in path.read_text(encoding="utf-8"):
-        return
-    for node in _tree(path).body:
-        for mark in getattr(node, "decorator_list", []):
-            call = mark if isinstance(mark, ast.Call) else None
-            if isinstance(node, ast.ClassDef) and getattr(call.func if call else mark, "id", "") == "part":
-                yield node, call
-
-
-def _name(node: ast.ClassDef, call: ast.Call | None) -> str:
-    given = [
-        str(k.value.value)
-        for k in (call.keywords if call else [])
-        if k.arg == "name" and isinstance(k.value, ast.Constant)
-    ]
-    return given[0] if given else node.name
+def _parts_in(path: Path) -> list[str]:
+    """The names of the parts in a file: those given to `@part(name=...)`, or of their classes."""
+    classes = PART.finditer(path.read_text(encoding="utf-8"))
+    names = [(NAMED.search(each["given"] or ""), each["name"]) for each in classes]
+    return [given[1] if given else name for given, name in names]

@@ -17,6 +17,7 @@ from guerdon.cli.options import Json, Model, Reward, Settings, Task, parse_setti
 from guerdon.cli.output import Output, alarms_in_words, cost
 from guerdon.cli.prove import claim_lines
 from guerdon.core.errors import UserError
+from guerdon.core.part import label
 
 if TYPE_CHECKING:
     from guerdon.core.recipe import Claim, Recipe, RecipeEntry, Study
@@ -37,7 +38,8 @@ def show(
         str,
         typer.Argument(
             metavar="NAME|FILE|RUN",
-            help="A recipe's name or file, a part or reward, a task with a level (chain:2), or a run's folder.",
+            help="A recipe's name or file, FILE.py:ENVIRONMENT, a part or reward, a task with a level (chain:2), or a run's"
+            " folder.",
         ),
     ],
     task: Task = None,
@@ -59,6 +61,8 @@ def show(
         _show_run(output, name)
     elif is_task(name):
         show_task(output, name)
+    elif (own := own_env(name)) is not None:
+        show_env(output, name, own, task)
     elif not in_file(name)[0] and name not in (recipes := listings()):
         show_part(output, name, [*recipes])
     else:
@@ -352,21 +356,87 @@ def _tell(output: Output, each: shelves.Shelved) -> None:
     output.say(f"{each.name}  ({each.folder})  {each.module}")
     output.say()
     output.say(knob_words.without_arguments(inspect.getdoc(each.cls) or ""))
-    knobs = shelves.knobs(each.cls)
-    if knobs:
-        output.say()
-        output.say("knobs")
-        for line in knob_words.lines(knobs, knob_words.part_knobs(each.cls, knobs), min(output.console.width, 100)):
-            output.say(line)
+    _tell_knobs(output, each.cls, shelves.knobs(each.cls))
     for name in ("needs", "gives"):
         columns = getattr(each.cls, name, ())
         if isinstance(columns, tuple) and columns:
             output.say(f"{name}: {', '.join(columns)}")
 
 
+def _tell_knobs(output: Output, cls: type, knobs: dict[str, str]) -> None:
+    if knobs:
+        output.say()
+        output.say("knobs")
+        for line in knob_words.lines(knobs, knob_words.part_knobs(cls, knobs), min(output.console.width, 100)):
+            output.say(line)
+
+
 def _as_json(each: shelves.Shelved) -> dict[str, Any]:
     words = knob_words.part_knobs(each.cls, shelves.knobs(each.cls))
     return {**shelves.row(each), "module": each.module, "doc": inspect.getdoc(each.cls), "knob_words": words}
+
+
+def own_env(spec: str) -> Any:
+    """The environment that FILE.py:NAME names, or the problems with one; None for a recipe there, or what names no file."""
+    from guerdon.core.recipe import RecipeEntry
+    from guerdon.core.user_file import load_file
+    from guerdon.training.catalog import in_file
+
+    file, name = in_file(spec)
+    if not file or not name:
+        return None
+    module = load_file(file, "recipe")
+    held = {n: v for n, v in vars(module).items() if not n.startswith("_") and v is not module}
+    recipes = [v.name for v in held.values() if isinstance(v, RecipeEntry) and v.function.__module__ == module.__name__]
+    envs = [n for n, v in held.items() if any(all(hasattr(v, each) for each in kind) for kind in (ENV, PROBLEMS))]
+    if name in recipes:
+        return None
+    if name not in envs:
+        raise unknown(f"recipe or environment in {file}", name, [*recipes, *envs])
+    return held[name]
+
+
+ENV, PROBLEMS = ("roles", "play"), ("size", "get")  # what tells them
+
+
+def show_env(output: Output, name: str, own: Any, task: str | None) -> None:
+    """What it is and takes, and an episode of its oracle where there is one to be played."""
+    import guerdon as gd
+    from guerdon.core.task import TaskSource
+    from guerdon.training.build import find_task
+    from guerdon.training.homes import played_in
+
+    made = _made(name, own)
+    source = find_task(task) if task is not None else made if isinstance(made, TaskSource) else None
+    env = made if all(hasattr(made, each) for each in ENV) else played_in(made, None)
+    shows = isinstance(env, gd.envs.Shows)
+    episode = gd.demonstration(source, env=env) if source is not None and shows else None
+    cls, knobs = type(made), shelves.knobs(type(made)) if dataclasses.is_dataclass(made) else {}
+    about = knob_words.without_arguments(inspect.getdoc(cls) or "")
+    about = "" if about.startswith(f"{cls.__name__}(") else about  # what a dataclass without a docstring has
+    if not output.as_json:
+        output.say(f"{name}: environment {label(env)}, roles {', '.join(env.roles)}")
+        if about:
+            output.say()
+            output.say(about)
+        _tell_knobs(output, cls, knobs)
+        output.say()
+        if episode is not None:
+            output.say(gd.transcript(episode, min(output.console.width, 100)))
+        elif shows:
+            output.say(f"an episode of its oracle: guerdon show {name} --task NAME")
+        else:
+            output.say("it has no `demonstrate`, so there is no episode of an oracle to show (docs/environments.md)")
+    turns = None if episode is None else [{"role": s.role, "view": s.view, "said": s.text} for s in episode.segments]
+    output.finish({"env": repr(env), "about": about, "knobs": knobs, "roles": list(env.roles), "turns": turns})
+
+
+def _made(name: str, own: Any) -> Any:
+    """It with its defaults, where a class is named."""
+    try:
+        return own() if isinstance(own, type) else own
+    except TypeError as error:
+        raise UserError(f"{name} cannot be made with its defaults: {error}") from error
 
 
 LIKE_A_TASK = re.compile(r"[\w/]+[:/][^.\\]*")  # NAME:LEVEL, ROLE/NAME: a part is named without, a file with a dot

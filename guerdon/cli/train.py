@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer.core import TyperCommand
 
 from guerdon.cli.before_training import name_model, tell_again, tell_dry_run
 from guerdon.cli.options import (
+    DATA_OPTIONS,
     Again,
     Budget,
     DryRun,
@@ -43,6 +45,31 @@ if TYPE_CHECKING:
     from guerdon.training.record import Options
 
 INTERRUPTED = 130  # what a shell reports of a program ended by Ctrl-C
+
+
+# the options of the verb as its help groups them; the others come last
+GROUPS = {
+    "What to train": ("task", "model", "reward", "settings"),
+    "Your data": tuple(DATA_OPTIONS),
+    "Length": ("steps", "budget", "seed"),
+    "Keeping": ("out", "resume", "again", "save_every", "keep", "rollouts_every", "trust"),
+    "Watching": (
+        "eval_every", "eval_tasks", "eval_tries", "failed_limit", "truth", "watch", "stop_on_alarm", "log", "dry_run",
+        "as_json",
+    ),
+}  # fmt: skip
+
+
+class InGroups(TyperCommand):
+    """A verb whose help has its options by `GROUPS`."""
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        told = {param.name: param.get_help_record(ctx) for param in self.get_params(ctx)}
+        grouped = [name for names in GROUPS.values() for name in names]
+        others = [name for name in told if name not in ("recipe", *grouped)]
+        for title, names in {"Arguments": ("recipe",), **GROUPS, "Other": others}.items():
+            with formatter.section(title):
+                formatter.write_dl([record for name in names if (record := told[name]) is not None])
 
 
 class TakenAtOnce(UserError):

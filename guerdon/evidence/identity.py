@@ -309,7 +309,8 @@ def _place(module: str, sources: Sources) -> str:
 
 def _looked_up(code: Code) -> Changes:
     """The same of the package as it is, remembered on disk: to read all of it again takes seconds."""
-    key, path = f"{code.id}-{fingerprint(dict(code.files))}", _memory() / f"{tree_hash()}.json"
+    said = json.dumps([dict(code.units), dict(code.files)], sort_keys=True)
+    key, path = hashlib.sha256(said.encode()).hexdigest(), _memory() / f"{tree_hash()}.json"
     try:
         status = path.stat()
         known = _remembered(path, (status.st_ino, status.st_mtime_ns, status.st_size))

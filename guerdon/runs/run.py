@@ -23,6 +23,7 @@ from guerdon.runs.folder import RunFolder
 from guerdon.runs.headline import Headline, exam_headline, result_headline, step_headline
 from guerdon.runs.rollout_files import read_batch, read_table
 from guerdon.runs.rollout_table import in_order, tidy
+from guerdon.runs.run_config import first_step
 
 E = TypeVar("E", bound=Event)
 
@@ -103,11 +104,12 @@ class Run:
         faults += missing(self.folder, self.config, log)
         ends = [e for e in log.events if isinstance(e, Ended)]
         if ends and self.config.get("kind") == "recipe":
-            last = ends[-1].step
-            there = {e.step for e in log.events if isinstance(e, StepDone) and 0 <= e.step <= last}
-            if len(there) <= last:
-                first = next(step for step in itertools.count() if step not in there)
-                many = f"{last + 1 - len(there)} of {last + 1} steps have no event in events.jsonl"
+            begun, last = first_step(self.config), ends[-1].step
+            there = {e.step for e in log.events if isinstance(e, StepDone) and begun <= e.step <= last}
+            due = last + 1 - begun
+            if len(there) < due:
+                first = next(step for step in itertools.count(begun) if step not in there)
+                many = f"{due - len(there)} of {due} steps have no event in events.jsonl"
                 faults.append(f"{many}, the first of them step {first}")
             taken = [e.step for e in log.events if isinstance(e, Evaluated)]
             if taken and last not in taken:

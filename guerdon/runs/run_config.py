@@ -37,6 +37,11 @@ def read_small(path: Path) -> str:
     return path.read_text(encoding="utf-8")
 
 
+def first_step(config: Mapping[str, Any]) -> int:
+    """The step that a run starts at; not 0 where it extends another run."""
+    return int((config.get("again") or {}).get("step", 0))
+
+
 def check_fields(config: Mapping[str, Any], run: str) -> None:
     """Refuse a config in which a required entry is missing or of another kind."""
     for name in (*FIELDS, "data"):
@@ -58,6 +63,7 @@ def check_fields(config: Mapping[str, Any], run: str) -> None:
     for column, reward in (config.get("rewards") or {}).items():
         for name in ("formula", "version"):
             _check(reward.get(name) if isinstance(reward, dict) else None, str, f"rewards.{column}.{name}", run)
+    _check((config.get("again") or {}).get("step", 0), int, "again.step", run)
     budget = config.get("budget")
     if budget and not (isinstance(budget.get("amount"), int | float) and budget.get("unit") in StepDone(0).spent):
         raise Damaged(f"{run} is not a run folder: 'budget' in its run.json is none")

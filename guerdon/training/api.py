@@ -32,6 +32,7 @@ from guerdon.models import template_clock as clock
 from guerdon.models.trained_folders import opened_scorer
 from guerdon.runs.folder import FORMAT, RunFolder, next_free, written_by
 from guerdon.runs.listeners import Listener
+from guerdon.runs.run import Run
 from guerdon.runs.whole_files import absolute
 from guerdon.training.build import (
     Built,
@@ -50,11 +51,12 @@ from guerdon.training.build import (
 from guerdon.training.catalog import listings
 from guerdon.training.default_model import about_default, default_model
 from guerdon.training.evaluate import examined
+from guerdon.training.extended import BEGUN, inherit, refuse_extension
 from guerdon.training.homes import played_in
 from guerdon.training.loop import run_recipe
 from guerdon.training.onlooker import CountedEnv, counted, watched
 from guerdon.training.record import Options
-from guerdon.training.resume import Trained
+from guerdon.training.resume import Trained, policy_so_far
 from guerdon.training.study import run_study
 from guerdon.training.train_request import Origin, TrainRequest, rerun
 from guerdon.training.trust import check_trust, remember
@@ -92,7 +94,8 @@ def train(
     with the package. Further keywords are the recipe's knobs; dotted ones go in `settings` (`{"learn.clip": 0.5}`). With a
     `budget` (400_000 tokens: "400000"; "5000:samples") the run ends when it is spent. `resume` continues an earlier run of
     the same recipe; one that names Python files and was not made by this user on this computer with `trust` alone. `again` is
-    an earlier run to rerun with the changes given here. A `truth`, "verified" for the task's own check or what `reward`
+    an earlier run to rerun with the changes given here; more `steps` alone extend a finished one from where it ended, with
+    the weights of one unbroken run. A `truth`, "verified" for the task's own check or what `reward`
     takes, scores the same tries and is never trained on; `watch` raises alarms, by all rules or those listed (docs/watch.md).
     `progress` is shown on a terminal, in IPython and in a notebook, unless set. Ctrl-C, or a notebook's stop
     button, finishes the step and returns the run as far as it came; a second one ends it at once.
@@ -108,7 +111,7 @@ def train(
         seed: of everything random.
         out: folder of the run.
         resume: folder of an earlier run to continue.
-        again: earlier run to rerun with changes.
+        again: earlier run to rerun with changes, or to extend by more steps.
         options: how the run is kept.
         truth: scorer of the same samples that is not trained on.
         watch: rules that raise alarms.
@@ -142,6 +145,12 @@ def train(
     with _claimed(out, run_name(ready.built.name, ready.request), here) as folder:
         folder.create(ready.config)
         notes = [*_skipped_rows(ready.built), *remember(ready.config, here)]
+        if ready.parent is not None:
+            notes += [
+                *inherit(ready.parent, folder, ready.options.keep),
+                *other_code(ready.parent.read_config(), ready.built),
+            ]
+            notes += other_machine(ready.parent.read_config())
         return _go(ready.built, folder, ready.options, ready.seed, ready.total, listeners, notes)
 
 
@@ -165,6 +174,7 @@ class Ready:
     seed: int
     options: Options
     config: dict[str, Any]
+    parent: RunFolder | None = None  # the run that it extends
 
 
 def prepare(wanted: TrainRequest, origin: Origin | None = None) -> Ready:
@@ -188,9 +198,24 @@ def prepare(wanted: TrainRequest, origin: Origin | None = None) -> Ready:
     ):  # or it is refused here
         reward_for(None if options.truth == VERIFIED else options.truth, built.task)
     config = config_of(built, request, seed, total, options)
-    if origin is not None:
-        config["again"] = origin.to_config()
-    return Ready(built, request, total, seed, options, config)
+    if origin is None:
+        return Ready(built, request, total, seed, options, config)
+    config["again"] = origin.to_config()
+    if not origin.done:
+        return Ready(built, request, total, seed, options, config)
+    parent = RunFolder(origin.run)
+    assert isinstance(built.recipe, Recipe)
+    refuse_extension(parent, built.recipe, total)
+    refuse_other_base(parent.named, parent.read_config(), built)
+    return Ready(
+        built,
+        request,
+        total,
+        seed,
+        options,
+        config | {k: v for k, v in parent.read_config().items() if k in BEGUN},
+        parent,
+    )
 
 
 @contextmanager
@@ -295,14 +320,15 @@ def evaluate(
     tries: int = 1,
     seed: int = 0,
     sampling: Sampling | None = None,
+    trust: bool = False,
     progress: bool | None = None,
 ) -> ExamResult:
     """Held-out accuracy of a model (a name, a folder, an object, or a run's policy) on a task; or whatever an `exam`, or
     each of several, measures. With a `reward` (as `train` takes it) its mean on the same tries stands beside. In an `env`, such
     as `gd.search.beam(keep="chosen")`, every problem is played there, and `tokens` is what a try cost (docs/search.md).
     `models` are others that exams, rewards and searches seat or read, by the names they have for them; a run's folder means
-    the policy that it trained, or its reward model. `progress` is shown on a terminal, in IPython and in a
-    notebook, unless set.
+    the policy that it trained, or its reward model; of one that was stopped, the policy of its last checkpoint. `progress` is
+    shown on a terminal, in IPython and in a notebook, unless set.
 
     Args:
         model: a name, a folder, an object, or a run's policy.
@@ -316,6 +342,7 @@ def evaluate(
         tries: tries at each problem.
         seed: of sampling.
         sampling: how the model samples.
+        trust: run Python files that a stopped run names.
         progress: show progress; by default where there is a display.
 
     >>> import guerdon as gd
@@ -333,7 +360,7 @@ def evaluate(
     named: dict[str, Model] = {}
     for name, wanted in {"policy": model, **(models or {})}.items():
         loaded = _scorer_of(wanted) if name != "policy" else None
-        loaded = loaded or find_model(wanted)
+        loaded = loaded or _policy_so_far(wanted, trust) or find_model(wanted)
         assert isinstance(loaded, Model)
         named[name] = loaded
     how = {"sampling": sampling or Sampling(), "tasks": tasks, "tries": tries}
@@ -342,6 +369,20 @@ def evaluate(
             fit(each.source, named.values())
             tell(each.source, named.values())
         return ExamResult(examined(named, exams, CountedEnv(played_in(source, env), count), seed, **how))
+
+
+def _policy_so_far(place: Any, trust: bool) -> Model | None:
+    """The policy of a run that was stopped, from its last checkpoint, with a line about it."""
+    run = RunFolder(place) if isinstance(place, str) else None
+    if run is None or not run.exists() or (run.models / "policy").is_dir() or run.read_config()["kind"] == "study":
+        return None
+    so_far = policy_so_far(run, trust)
+    if so_far is None:
+        return None
+    model, done = so_far
+    message = f"{run.named} is {Run(run).status}: its policy after {done} steps is used, from its last checkpoint"
+    warnings.warn(message, InputNote, stacklevel=3)
+    return model
 
 
 def _scorer_of(place: Any) -> Model | None:
@@ -380,6 +421,7 @@ def best_of(
     tasks: int = 64,
     seed: int = 0,
     sampling: Sampling | None = None,
+    trust: bool = False,
     progress: bool | None = None,
 ) -> ExamResult:
     """Accuracy on held-out problems of the try that `reward` likes best among `n`, beside pass@1 and pass@n of the same tries:
@@ -397,6 +439,7 @@ def best_of(
         tasks: number of problems.
         seed: of sampling.
         sampling: how the model samples.
+        trust: run Python files that a stopped run names.
         progress: show progress; by default where there is a display.
 
     >>> import guerdon as gd
@@ -409,7 +452,8 @@ def best_of(
     if source is None or n < 1:
         raise UserError("best of what? give a task, and n of at least 1")
     exam = Exam(source, [accuracy(), choice(reward_for(reward, source))], tries=n)
-    return evaluate(model, exam=exam, models=models, tasks=tasks, seed=seed, sampling=sampling, progress=progress)
+    how: dict[str, Any] = {"sampling": sampling, "trust": trust, "progress": progress}
+    return evaluate(model, exam=exam, models=models, tasks=tasks, seed=seed, **how)
 
 
 def answers(model: Model, tasks: Sequence[Task], *, sampling: Sampling | None = None, seed: int = 0) -> list[str]:

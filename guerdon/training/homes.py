@@ -49,14 +49,15 @@ def played_in(source: Any, env: Env | None) -> Env:
     return env or default_env(source) or single_turn()
 
 
-def demonstration(source: Any, index: int = 0, split: Split = "test") -> Episode:
-    """An oracle's solution of a problem, in the source's default environment if it has one. To inspect, with
+def demonstration(source: Any, index: int = 0, split: Split = "test", env: Env | None = None) -> Episode:
+    """An oracle's solution of a problem, in the source's default environment if it has one, or in `env`. To inspect, with
     `gd.transcript`.
 
     Args:
         source: where the problem comes from.
         index: which problem.
         split: "train" or "test".
+        env: environment in place of the default one.
 
     >>> import guerdon as gd
     >>> print(gd.transcript(gd.demonstration(gd.tasks.load("chain:1"), split="train")))
@@ -67,15 +68,15 @@ def demonstration(source: Any, index: int = 0, split: Split = "test") -> Episode
       16*5=80
       = 80
     """
-    home, task = default_env(source), source.get(split, index)
+    home, task = env or default_env(source), source.get(split, index)
     solve = getattr(source, "solution", None)
     if home is None and solve is not None:
         task = dataclasses.replace(task, answer=str(solve(task)))
-    env: Any = dataset_env() if home is None else demonstrated(home)
-    models: dict[str, Model] = {role: scripted(silent) for role in env.roles}
+    shown: Any = dataset_env() if home is None else demonstrated(home)
+    models: dict[str, Model] = {role: scripted(silent) for role in shown.roles}
     for model in models.values():
         model.start(0, models)
-    return Player(models, {role: role for role in models}, env, Sampling(max_tokens=1 << 20), 0, 1)([Ask(task)])[0]
+    return Player(models, {role: role for role in models}, shown, Sampling(max_tokens=1 << 20), 0, 1)([Ask(task)])[0]
 
 
 def silent(view: Any, past: Any, seed: int) -> str:

@@ -34,6 +34,7 @@ from guerdon.runs.folder import RunFolder
 from guerdon.runs.listeners import Listener
 from guerdon.runs.loggers import open_loggers
 from guerdon.runs.never_applied import EARLY
+from guerdon.runs.run_config import first_step
 from guerdon.training.evaluate import SatExams, sit_all
 from guerdon.training.host import undisturbed
 from guerdon.training.readings import fill_needs, refuse_without_text
@@ -108,9 +109,13 @@ def run_recipe(
         gone = missing(folder, config, before) + missing_checkpoints(folder, before)
         notes = [*warnings, *filter(None, [before.damage]), *gone]
         first, waiting = restore(folder, recipe, notes.append)
+        began = min(first, first_step(config))
         heard = (*listeners, *open_loggers(options.loggers, folder))
         with EventLog(folder.events, next_attempt(before.events), heard, folder.run_id()) as log:
-            begins: list[Event] = [_started(recipe, first, total), *_unsaid(before.events, recipe, first)]
+            begins: list[Event] = [
+                _started(recipe, first, total, first == began),
+                *_unsaid(before.events, recipe, first),
+            ]
             begins += [Warned(first, message=message) for message in notes]
             record = Recorder(folder, log, options, play, starts).watch(recipe, before.events, first)
             try:
@@ -119,7 +124,7 @@ def run_recipe(
                     undisturbed(recipe.models.values()),
                     Saver(recipe, record) as saver,
                 ):
-                    return _run(recipe, play, saver, rollouts, first, total, begins)
+                    return _run(recipe, play, saver, rollouts, (began, first, total), begins)
             finally:  # a run that broke is the one whose report is wanted most
                 record.early.close()
                 write_report(folder)
@@ -130,8 +135,7 @@ def _run(
     play: Player,
     saver: Saver,
     rollouts: Rollouts,
-    first: int,
-    total: int,
+    span: tuple[int, int, int],
     begins: Sequence[Event],
 ) -> bool:
     """The run, and how it ends: complete, interrupted, or stopped by an error that is in its events."""
@@ -140,7 +144,7 @@ def _run(
         try:
             for event in begins:
                 record.emit(event)
-            return _to_the_end(recipe, play, saver, rollouts, (first, total), interrupt)
+            return _to_the_end(recipe, play, saver, rollouts, span, interrupt)
         except NonFinite as error:
             stopped: UserError = record.stopped(str(error), error.batch)
         except UserError as error:
@@ -155,11 +159,11 @@ def _run(
 
 
 def _to_the_end(
-    recipe: Recipe, play: Player, saver: Saver, rollouts: Rollouts, span: tuple[int, int], interrupt: Interrupt
+    recipe: Recipe, play: Player, saver: Saver, rollouts: Rollouts, span: tuple[int, int, int], interrupt: Interrupt
 ) -> bool:
-    (first, total), record, options = span, saver.record, saver.record.options
-    if first == 0:
-        _evaluate(recipe, play, record, 0, START)
+    (began, first, total), record, options = span, saver.record, saver.record.options
+    if first == began:
+        _evaluate(recipe, play, record, first, START)
     done, share = first, _share(recipe, first, total)
     for done in steps(recipe, play, record, rollouts, first, total):
         saver.tell()
@@ -217,10 +221,10 @@ def _share(recipe: Recipe, done: int, total: int) -> float:
     return max(spent, done / total if total else 1.0)
 
 
-def _started(recipe: Recipe, first: int, total: int) -> Started:
+def _started(recipe: Recipe, first: int, total: int, at_start: bool) -> Started:
     budget = recipe.budget
     trains = any(model.trains for model in recipe.models.values())
-    began = Started(first, steps=total, weights=weights_of(recipe) if first == 0 and trains else "")
+    began = Started(first, steps=total, weights=weights_of(recipe) if at_start and trains else "")
     if budget is None:
         return began
     return dataclasses.replace(began, budget=budget.amount, unit=budget.unit, spent=budget.spent)

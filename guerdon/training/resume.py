@@ -34,7 +34,9 @@ from guerdon.runs.checkpoint import Checkpoint, load_checkpoint, optimiser_tenso
 from guerdon.runs.folder import RunFolder
 from guerdon.runs.run import Run
 from guerdon.runs.whole_files import atomic
+from guerdon.training.build import RunRequest, build
 from guerdon.training.rollouts import Played
+from guerdon.training.trust import check_trust
 
 
 def _learners(recipe: Recipe) -> list[tuple[str, Learn]]:
@@ -91,6 +93,23 @@ def restore_weights(folder: RunFolder, name: str, model: Model) -> None:
         why = faults[0].partition(";")[0] if faults else "it has no checkpoint"
         raise UserError(f"{folder.named} has lost its final weights: {why}; delete the folder and run it again")
     _give_weights(checkpoint, name, model)
+
+
+def policy_so_far(folder: RunFolder, trust: bool) -> tuple[Model, int] | None:
+    """The policy of a run that has not finished, as its last whole checkpoint has it, and the steps done by then; None where
+    there is no checkpoint, or the run was started from Python objects."""
+    config = folder.read_config()
+    checkpoint = load_checkpoint(folder.checkpoints, lambda fault: None, owners(folder))
+    if checkpoint is None or not config["plain"]:
+        return None
+    check_trust(folder.named, config, trust)
+    recipe = build(RunRequest.of_config(config)).recipe
+    if not isinstance(recipe, Recipe) or "policy" not in recipe.models:
+        return None
+    model = recipe.models["policy"]
+    model.start(derive(config["seed"], "weights", "policy"), recipe.models)
+    _give_weights(checkpoint, "policy", model)
+    return model, checkpoint.step
 
 
 def _give_weights(checkpoint: Checkpoint, name: str, model: Model) -> None:

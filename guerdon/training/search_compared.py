@@ -86,11 +86,13 @@ def searched(
     tasks: int = 64,
     seed: int = 0,
     sampling: Sampling | None = None,
+    trust: bool = False,
 ) -> ExamResult:
     """Accuracy and tokens a problem of a search, and of what can be done without: `rows`, one for each way to answer. The
     problems are the same. Plain tries are as many as cost about what the search does, or `tries`."""
     models = {"scorer": opened_scorer(scorer)[0]} if scorer is not None else {}
-    how: dict[str, Any] = {"models": models, "tasks": tasks, "seed": seed, "sampling": sampling or Sampling()}
+    how: dict[str, Any] = {"models": models, "tasks": tasks, "seed": seed, "trust": trust}
+    how["sampling"] = sampling or Sampling()
     source = find_task(task, data)
     if source is None or not getattr(source, "has_answers", True):
         raise UserError("search is measured by right answers: give a task, or rows that have them (--answer COL)")

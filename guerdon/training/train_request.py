@@ -1,5 +1,6 @@
 """All that `train` is asked for: what is built, how long it runs, from which seed, how it is kept; and a rerun with changes,
-which has all options of an earlier run, except those given now.
+which has all options of an earlier run, except those given now. One of which more steps alone are asked for is extended
+(`extended.py`).
 
 What run.json holds of a request is enough: names, paths and settings. Python files that it names are run by the rules of
 `--resume` (`trust.py`); those that are replaced are not.
@@ -16,6 +17,7 @@ from typing import Any
 from guerdon.core.budget import NO_END, Budget, read_budget
 from guerdon.core.errors import UserError
 from guerdon.runs.folder import RunFolder
+from guerdon.runs.run import Run
 from guerdon.training.build import RunRequest
 from guerdon.training.record import Options
 from guerdon.training.trust import FILE_OF, check_trust
@@ -52,9 +54,10 @@ class Origin:
     id: str
     hash: str
     changes: Mapping[str, tuple[Any, Any]]  # by name: then and now
+    done: int = 0  # the steps of it that are taken over: the new run starts where it ended
 
     def to_config(self) -> dict[str, Any]:
-        return {"run": self.run, "id": self.id, "hash": self.hash}
+        return {"run": self.run, "id": self.id, "hash": self.hash, **({"step": self.done} if self.done else {})}
 
 
 STEPS = "steps"
@@ -77,7 +80,16 @@ def rerun(folder: RunFolder, now: TrainRequest, trust: bool) -> tuple[TrainReque
         now.options or then.options,
     )
     changes = {name: (a, b) for name, (a, b) in _both(_said(then), _said(joined)).items() if _value(a) != _value(b)}
-    return joined, Origin(folder.named, str(config.get("id") or ""), config["hash"], changes)
+    done = then.steps if _is_extended(folder, then, now) else None
+    return joined, Origin(folder.named, str(config.get("id") or ""), config["hash"], changes, done or 0)
+
+
+def _is_extended(folder: RunFolder, then: TrainRequest, now: TrainRequest) -> bool:
+    """Whether all that is asked for is more steps of a finished run. How it is kept does not change what it learns."""
+    if now.run != RunRequest(None, text=now.run.text) or now.budget is not None or now.seed is not None:
+        return False
+    longer = then.steps is not None and now.steps is not None and now.steps > then.steps
+    return longer and then.budget is None and Run(folder).status == "complete"
 
 
 def _is_replaced(slot: str, now: TrainRequest, config: Mapping[str, Any]) -> bool:

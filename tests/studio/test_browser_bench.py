@@ -97,7 +97,7 @@ def test_a_journey_by_keyboard(benched: Path, browse: Callable[..., Any]) -> Non
 def test_a_reward_without_a_run_that_breaks_and_says_so(benched: Path, browse: Callable[..., Any]) -> None:
     opened = browse(benched, color_scheme="dark")
     opened.expected = ("422",)
-    page = opened.go("/bench")
+    page = opened.go("/bench?run=")
     page.get_by_text("Choose a run to try its reward").wait_for()
     named = page.get_by_label("reward", exact=True)
     named.fill("nowhere.py:mine")

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+import guerdon as gd
 
 MARKUP = "() => { try { document.body.innerHTML = '<p>x'; return 'set' } catch { return 'blocked' } }"
 STYLE = """() => {
@@ -14,6 +17,19 @@ STYLE = """() => {
     style.textContent = "body { display: none }";
     document.head.append(style);
 }"""
+
+
+@pytest.fixture(scope="session")
+def two_runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The one that was written last stands first in the alphabet, and last in no list."""
+    runs = tmp_path_factory.mktemp("two") / "runs"
+    for name in ("sooner", "later"):
+        gd.train("grpo", task="successor", model="tabular", steps=1, out=str(runs / name), progress=False)
+    for name, written in (("sooner", 1_000), ("later", 2_000)):
+        os.utime(runs / name / "events.jsonl", (written, written))
+    return runs
+
+
 SIZES = [(420, 800), (980, 800), (1920, 1080)]
 
 
@@ -42,6 +58,18 @@ def test_the_frame_by_keyboard(browse: Callable[..., Any], small_run: Path) -> N
     page.wait_for_url(f"{opened.url}/")
     page.goto(f"{opened.url}/no/such/view")
     page.get_by_text("There is nothing at this address").wait_for()
+
+
+@pytest.mark.parametrize("room", ["rollouts", "bench", "labels"])
+def test_a_room_opens_on_the_last_run(browse: Callable[..., Any], two_runs: Path, room: str) -> None:
+    opened = browse(two_runs)
+    page = opened.go("/")
+    page.get_by_role("link", name="later", exact=True).wait_for()
+    last = page.locator("tr", has_text="later").get_attribute("data-id")
+    page.get_by_role("navigation", name="Views").get_by_role("link", name=room.capitalize()).click()
+    page.wait_for_url(f"**/{room}?run={last}*")
+    page.go_back()
+    page.wait_for_url(f"{opened.url}/")
 
 
 def test_who_has_no_token_sees_how_to_get_in(browse: Callable[..., Any], small_run: Path) -> None:

@@ -71,7 +71,7 @@ def test_a_queue_by_keyboard_alone(own: Path, browse: Callable[..., Any]) -> Non
 
 def test_two_tries_side_by_side_and_narrow(own: Path, browse: Callable[..., Any]) -> None:
     opened = browse(own, viewport={"width": 420, "height": 800}, color_scheme="dark")
-    page = opened.go("/labels")
+    page = opened.go("/labels?run=")
     page.get_by_role("link", name="first").click()
     page.get_by_text("0 labelled").wait_for()
     page.locator(".label-stage:not([inert])").wait_for()  # nothing is labelled before it is seen

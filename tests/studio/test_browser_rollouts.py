@@ -41,7 +41,7 @@ def current(page: Any) -> str:
 def test_rollouts_by_keyboard_alone(browse: Callable[..., Any], runs: Path) -> None:
     every = rows_of(runs / "one")
     opened = browse(runs, viewport={"width": 1400, "height": 900})
-    page = opened.go("/rollouts")
+    page = opened.go("/rollouts?run=")
     page.locator("tr.current", has_text="one").wait_for()
     page.keyboard.press("Enter")
     says(page, f"^{len(every)} rollouts, steps 0 to 3, mean reward")

@@ -151,6 +151,54 @@ def test_every_view_fits_and_says_what_it_is(browse: Browse, small_run: Path, ru
     assert {chip.partition(",")[0] for chip in page.locator("tbody .chip").all_inner_texts()} == {"behind"}
 
 
+def test_evidence_is_searched_ordered_and_run_again(browse: Browse, runs: Path) -> None:
+    opened = browse(runs)
+    page = opened.go("/evidence")
+    rows = page.locator(".evidence-table tbody tr")
+    rows.first.wait_for()
+    every = rows.count()
+    page.get_by_label("order").select_option(label="by result")
+    assert "order=result" in page.url and rows.count() == every
+    ranks = ["ahead", "no difference", "inconclusive", "behind"]
+    chips = page.locator("tbody .chip").all_inner_texts()
+    order = [next(n for n, word in enumerate(ranks) if chip.startswith(word)) for chip in chips]
+    assert order == sorted(order) and set(order) == {0, 1, 2, 3}
+    lows = [float(each.partition("(")[2].partition(" to")[0].replace("−", "-")) for each in differences(page, "ahead")]
+    assert len(lows) > 5 and lows == sorted(lows, reverse=True)
+    page.keyboard.press("/")
+    page.keyboard.type("DUMP ")
+    page.wait_for_url("**search=DUMP*")
+    assert rows.locator("td:first-child").all_inner_texts() == ["dump"]
+    assert rows.locator("code").all_inner_texts() == ["guerdon prove dump"]
+    rows.get_by_role("button", name="Copy guerdon prove dump").wait_for()
+    page.reload()
+    page.get_by_text(f"1 of {every} claims").wait_for()
+
+
+def differences(page: Any, word: str) -> list[str]:
+    of_word = page.locator(".evidence-table tbody tr", has=page.locator(".chip", has_text=word))
+    texts: list[str] = of_word.locator("td.num:nth-child(3)").all_inner_texts()
+    return texts
+
+
+def test_at_420_pixels_results_come_first(browse: Browse, runs: Path) -> None:
+    opened = browse(runs, viewport={"width": 420, "height": 900})
+    page = opened.go("/")
+    page.locator(".runs-table tbody tr", has_text="other").wait_for()
+    for cell in (page.locator("tr", has_text="other").locator(".headline"), page.locator("th.headline")):
+        box = cell.bounding_box()
+        assert box["x"] + box["width"] <= 420
+    page.get_by_role("link", name="other", exact=True).click()
+    exams = page.locator(".run-exams table").first
+    exams.wait_for()
+    assert exams.bounding_box()["y"] < page.get_by_role("heading", name="Curves").bounding_box()["y"]
+    page.goto(f"{opened.url}/evidence")
+    chip = page.locator(".evidence-table tbody .chip").first
+    chip.wait_for()
+    box = page.locator(".evidence-table tbody td:nth-child(3)").first.bounding_box()
+    assert chip.bounding_box()["x"] < box["x"] < page.locator("tbody td.claim").first.bounding_box()["x"]
+
+
 def test_an_empty_folder_says_what_to_do(browse: Browse, tmp_path: Path) -> None:
     page = browse(tmp_path).go("/")
     page.get_by_text("guerdon train grpo").wait_for()

@@ -23,6 +23,11 @@ export async function get(path, query = {}, signal = undefined) {
   return kept ? kept.answer(path, query) : read(await fetch(address(path, query), { signal }));
 }
 
+// The run that was written last, of those that have rollouts: what a room shows where no run is named.
+export async function lastRun() {
+  return (await get("/api/rollouts/runs")).last ?? "";
+}
+
 export async function post(path, body, signal = undefined) {
   return send("POST", path, body, signal);
 }

@@ -12,7 +12,7 @@ from starlette.responses import Response
 
 from guerdon.core.errors import UserError
 from guerdon.studio.json_answers import answer
-from guerdon.studio.library import Library
+from guerdon.studio.library import Library, ShelvedRun
 from guerdon.studio.rollouts.facets import facets
 from guerdon.studio.rollouts.index_shelf import IndexShelf
 from guerdon.studio.rollouts.labelled_rows import label_counts, labelled, with_labels
@@ -79,17 +79,24 @@ def routes(library: Library) -> APIRouter:
 
     @router.get("/runs")
     def runs(request: Request) -> Response:
-        """Runs that have rollouts, and how many files of them."""
+        """Runs that have rollouts, and how many files of them; and which of them was written last."""
         word = request.query_params.get("search", "").lower()
-        counted = (
-            (each, len(rollout_files_in(each.path / "rollouts")))
-            for each in library.runs()
-            if word in each.name.lower()
-        )
-        there = [{"id": each.id, "name": each.name, "files": files} for each, files in counted if files]
-        return answer({"runs": there[:MOST_RUNS], "of": len(there)})
+        named = [each for each in library.runs() if word in each.name.lower()]
+        kept = {each: len(rollout_files_in(each.path / "rollouts")) for each in named}
+        fit = [each for each, files in kept.items() if files]
+        there = [{"id": each.id, "name": each.name, "files": kept[each]} for each in fit]
+        last = max(fit, key=_written, default=None)
+        return answer({"runs": there[:MOST_RUNS], "of": len(there), "last": None if last is None else last.id})
 
     return router
+
+
+def _written(run: ShelvedRun) -> float:
+    """When something happened in it last."""
+    try:
+        return (run.path / "events.jsonl").stat().st_mtime
+    except OSError:
+        return 0.0
 
 
 def _filter(request: Request) -> RolloutFilter:

@@ -61,10 +61,17 @@ def claims() -> list[dict[str, Any]]:
             "seeds": len(claim["against"]["baseline"]["differences"]),
             "notes": [note for note in (*outcome(claim), unfinished(claim)) if note],
             "stale": proof["stale"],
+            "size": _size(claim["against"]["baseline"]),
+            "command": proof["command"],
         }
         for name, proof in every.items()
         for claim in proof["claims"]
     ]
+
+
+def _size(gap: Proof) -> float | None:
+    """What an order by result goes by: the lower end of the difference's interval, or the mean where it has none."""
+    return next((float(gap[name]) for name in ("low", "mean") if gap.get(name) is not None), None)
 
 
 def proof_of(name: str) -> dict[str, Any]:

@@ -11,7 +11,8 @@ export function showChoices(place, state, around, does) {
     "select",
     {
       onchange: guard(async (event) => {
-        around.go(address("/bench", { run: event.target.value, reward: state.reward }));
+        const { value } = event.target;
+        around.go(value ? address("/bench", { run: value, reward: state.reward }) : `/bench?run=&${new URLSearchParams({ reward: state.reward })}`);
       }),
     },
     h("option", { value: "" }, "none"),

@@ -60,7 +60,7 @@ export function runChips(runs, leaveOut) {
           : null,
       ),
     ),
-    h("a.quiet", { href: "/rollouts" }, "other runs"),
+    h("a.quiet", { href: "/rollouts?run=" }, "other runs"),
   ];
 }
 

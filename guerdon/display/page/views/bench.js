@@ -1,6 +1,6 @@
 // The bench: a reward, texts, and what every part of it says about them as one types; other weights, and whom they would flip.
 
-import { get, post } from "/page/asking.js";
+import { get, lastRun, post } from "/page/asking.js";
 import { showChoices } from "/page/bench/choosing.js";
 import { showFlips } from "/page/bench/flips.js";
 import { BenchState, MOST_TEXTS } from "/page/bench/state.js";
@@ -53,6 +53,7 @@ class Bench {
     const text = around.query.getAll("text");
     const given = around.query.get("sample");
     state.runs = (await get("/api/labels/runs")).runs;
+    if (![...around.query.keys()].length) state.run = await lastRun();
     if (state.run) await this.loadSamples();
     if (given) {
       const [step, episode, segment] = given.split(":");

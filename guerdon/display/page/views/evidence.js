@@ -3,8 +3,8 @@
 import { address, get } from "/page/asking.js";
 import { dotChart } from "/page/charts/dot_chart.js";
 import { lineChart } from "/page/charts/line_chart.js";
-import { line as copyLine } from "/page/copying.js";
-import { h, put } from "/page/dom.js";
+import { copyable, line as copyLine } from "/page/copying.js";
+import { h, once, put } from "/page/dom.js";
 import { Roving } from "/page/lists.js";
 import { number, plural } from "/page/numbers.js";
 import { lineKey } from "/page/runs/curve_parts.js";
@@ -27,6 +27,11 @@ const WORDS = {
   along: "along",
 };
 
+const ORDERS = [["result", "by result"]];
+const RANKS = ["ahead", "no difference", "inconclusive", "behind"];
+
+const wordsOf = (text) => text.toLowerCase().split(/\s+/).filter(Boolean);
+
 export async function show(place, around) {
   if (around.params.name) await one(place, around);
   else await list(place, around);
@@ -41,12 +46,27 @@ async function list(place, around) {
     family: around.query.get("family") ?? "",
     word: around.query.get("word") ?? "",
     stale: around.query.get("stale") ?? "",
+    search: around.query.get("search") ?? "",
+    order: around.query.get("order") ?? "",
   };
+  const keep = () => around.keepInAddress(address("/evidence", wish));
+  const search = h("input", {
+    type: "search",
+    value: wish.search,
+    placeholder: "Part of a recipe or a claim",
+    aria: { label: "Search evidence" },
+    data: { search: "" },
+    oninput: once(150, () => {
+      wish.search = search.value;
+      keep();
+      draw();
+    }),
+  });
   const body = h("tbody", {}),
     state = h("span.quiet", { role: "status" });
   const rows = new Roving({ open: (n) => around.go(rows.rows[n].dataset.href) });
   around.keys(rows.keys("evidence"));
-  const select = (name, values) =>
+  const select = (name, values, first = `all (${claims.length})`) =>
     h(
       "label",
       {},
@@ -56,11 +76,11 @@ async function list(place, around) {
         {
           onchange: (event) => {
             wish[name] = event.target.value;
-            around.keepInAddress(address("/evidence", wish));
+            keep();
             draw();
           },
         },
-        [["", `all (${claims.length})`], ...values].map(([word, said]) =>
+        [["", first], ...values].map(([word, said]) =>
           h("option", { value: word, selected: wish[name] === word }, said),
         ),
       ),
@@ -77,6 +97,8 @@ async function list(place, around) {
     h(
       "div.toolbar",
       {},
+      search,
+      select("order", ORDERS, "by recipe"),
       select(
         "family",
         counted((each) => each.family),
@@ -103,7 +125,7 @@ async function list(place, around) {
           h(
             "tr",
             {},
-            ["recipe", "claim", "word", "difference (95 %)", "seeds", "family", ""].map((words) =>
+            ["recipe", "word", "difference (95 %)", "seeds", "claim", "family", "", "command"].map((words) =>
               h(["difference (95 %)", "seeds"].includes(words) ? "th.num" : "th", { scope: "col" }, words),
             ),
           ),
@@ -119,19 +141,22 @@ async function list(place, around) {
       (each) =>
         (!wish.family || each.family === wish.family) &&
         (!wish.word || each.word === wish.word) &&
-        (!wish.stale || (each.stale ? "stale" : "of today's code") === wish.stale),
+        (!wish.stale || (each.stale ? "stale" : "of today's code") === wish.stale) &&
+        wordsOf(wish.search).every((word) => `${each.name} ${each.says} ${each.family}`.toLowerCase().includes(word)),
     );
+    if (wish.order) fit.sort((a, b) => RANKS.indexOf(a.word) - RANKS.indexOf(b.word) || (b.size ?? -Infinity) - (a.size ?? -Infinity));
     const elements = fit.map((each) =>
       h(
         "tr",
         { data: { href: `/evidence/${encodeURIComponent(each.name)}` } },
         h("td", {}, h("a", { href: `/evidence/${encodeURIComponent(each.name)}` }, each.name)),
-        h("td.claim", {}, each.says),
         h("td", {}, h("span.chip", { class: TONES[each.word] ?? "" }, each.badge)),
         h("td.num", {}, minus(each.difference)),
         h("td.num", {}, each.seeds),
+        h("td.claim", {}, each.says),
         h("td", {}, each.family),
         h("td.quiet.notes", {}, [...each.notes, each.stale ? "stale" : ""].filter(Boolean).join("; ")),
+        h("td.command", {}, h("code", {}, each.command), " ", copyable(each.command, `Copy ${each.command}`)),
       ),
     );
     put(body, elements);

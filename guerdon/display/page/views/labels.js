@@ -1,6 +1,6 @@
 // Labelling: a queue of samples that is gone through by keyboard alone, one at a time or two tries at one prompt.
 
-import { address, get, post } from "/page/asking.js";
+import { address, get, lastRun, post } from "/page/asking.js";
 import { h, put, tell } from "/page/dom.js";
 import { layer } from "/page/keys.js";
 import { VERDICTS, labelBar, same } from "/page/labelling.js";
@@ -12,7 +12,10 @@ import { count } from "/page/numbers.js";
 import { rolloutCard } from "/page/rollout_card.js";
 
 export async function show(place, around) {
-  const run = around.query.get("run");
+  const run = around.query.get("run") ?? "";
+  const last = around.query.has("run") ? "" : await lastRun();
+  if (!around.here()) return;
+  if (last) return around.go(address("/labels", { run: last }), { replace: true });
   if (!run) return chooseRun(place, around);
   const view = new Labelling(place, around, run);
   await view.begin();
@@ -39,6 +42,7 @@ class Labelling {
     put(
       this.place,
       h("h1", {}, "Labels ", h("a.quiet.label-run", { href: `/run/${this.run}` }, this.overview.name)),
+      h("p.quiet", {}, h("a", { href: "/labels?run=" }, "other runs")),
       this.controls,
       this.progress,
       h("div.label-split", {}, this.stage, this.side),

@@ -1,6 +1,6 @@
 // Rollouts of one run or of several: searched, filtered, sorted, read one after the other.
 
-import { address, get } from "/page/asking.js";
+import { address, get, lastRun } from "/page/asking.js";
 import { h, once, put, tell } from "/page/dom.js";
 import { Roving } from "/page/lists.js";
 import { CardPane } from "/page/rollouts/card_pane.js";
@@ -19,6 +19,9 @@ const LARGE = 250000; // rollouts of which rows are shown before their filters a
 
 export async function show(place, around) {
   if (!around.query.getAll("run").filter(Boolean).length) {
+    const last = around.query.has("run") ? "" : await lastRun();
+    if (!around.here()) return;
+    if (last) return around.go(`/rollouts?${new URLSearchParams([["run", last], ...around.query])}`, { replace: true });
     around.title("Rollouts");
     return chooseRuns(place, around);
   }

@@ -12,8 +12,8 @@ const PAGE = 200;
 const COLUMNS = [
   // key to sort by, words, class
   ["name", "name"],
-  ["status", "status"],
   ["headline", "before → after", "headline"],
+  ["status", "status"],
   [null, "over its steps", "way"],
   ["progress", "progress"],
   ["recipe", "recipe"],
@@ -249,8 +249,8 @@ export async function show(place, around) {
         alarms,
         row.status === "unreadable" ? h("div.why.bad", {}, row.why) : null,
       ),
-      h("td", {}, statusChip(row)),
       h("td.headline", { title: row.headline?.about ?? null }, row.headline ? headlineWords(row.headline) : null),
+      h("td", {}, statusChip(row)),
       h("td.way", {}, row.spark ? sparkline(row.spark.values, row.spark.of) : null),
       h("td", {}, progressBar(row.progress)),
       h("td", {}, row.recipe),
