@@ -38,9 +38,8 @@ GIVEN_BACK = {
 @contextmanager
 def undisturbed(models: Iterable[Model]) -> Iterator[None]:
     """Search seldom, and only among what is made from now on; few threads where the models are on a GPU, and no memory of it
-    held by what earlier runs in this process left behind: nothing that is frozen here is ever found to be garbage.
-    Objects that were frozen before (by a run around this one, by a process before it forked) stay so."""
-    before, threads, frozen = gc.get_threshold(), torch.get_num_threads(), gc.get_freeze_count() > 0
+    held by what earlier runs in this process left behind: nothing that is frozen here is ever found to be garbage."""
+    before, threads = gc.get_threshold(), torch.get_num_threads()
     on_gpu = all(model.device.type == "cuda" for model in models)
     if on_gpu:
         torch.set_num_threads(min(threads, THREADS))
@@ -48,8 +47,7 @@ def undisturbed(models: Iterable[Model]) -> Iterator[None]:
         torch.cuda.empty_cache()
     else:
         _set_memory(KEPT)
-    if not frozen:
-        gc.freeze()
+    gc.freeze()
     gc.set_threshold(SELDOM, *before[1:])
     try:
         yield
@@ -58,8 +56,7 @@ def undisturbed(models: Iterable[Model]) -> Iterator[None]:
             _set_memory(GIVEN_BACK)
         torch.set_num_threads(threads)
         gc.set_threshold(*before)
-        if not frozen:
-            gc.unfreeze()
+        gc.unfreeze()
 
 
 def _set_memory(settings: dict[int, int]) -> None:

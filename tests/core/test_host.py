@@ -24,18 +24,6 @@ def test_freed_memory_is_kept_during_a_run_on_a_cpu_and_given_back_however_it_en
     assert settings == told
 
 
-@pytest.mark.parametrize("frozen", [0, 5])
-def test_what_was_frozen_before_a_run_stays_so(frozen, monkeypatch):
-    done = []
-    monkeypatch.setattr(host, "_set_memory", lambda settings: None)
-    monkeypatch.setattr(gc, "get_freeze_count", lambda: frozen)
-    monkeypatch.setattr(gc, "freeze", lambda: done.append("freeze"))
-    monkeypatch.setattr(gc, "unfreeze", lambda: done.append("unfreeze"))
-    with host.undisturbed([SimpleNamespace(device=torch.device("cpu"))]):
-        assert done == ([] if frozen else ["freeze"])
-    assert done == ([] if frozen else ["freeze", "unfreeze"])
-
-
 @pytest.mark.skipif(not hasattr(ctypes.CDLL(None), "mallopt"), reason="another C library")
 def test_the_c_library_takes_the_settings():
     library = ctypes.CDLL(None)
