@@ -155,13 +155,13 @@ class BoxMemory:
         return (said["Pss_Anon"] + said["SwapPss"] + self._status(pid).get("VmPTE", 0)) << 10
 
     def _apart(self, pids: list[int]) -> list[int]:
-        """One of those that have one memory, as a process and its child before that executes a program."""
-        kept: dict[str, list[int]] = {}
+        """One of those that have one memory, as a process and its child before that executes a program. The kernel is asked
+        about every pair, for what it tells of the sizes of two such changes while one of them is not stopped yet."""
+        kept: list[int] = []
         for pid in pids:
-            alike = kept.setdefault(self.processes.told_of(pid, "smaps_rollup"), [])
-            if not any(_same_memory(pid, other) for other in alike):
-                alike.append(pid)
-        return [pid for alike in kept.values() for pid in alike]
+            if not any(_same_memory(pid, other) for other in kept):
+                kept.append(pid)
+        return kept
 
 
 def _held(status: dict[str, int]) -> int:

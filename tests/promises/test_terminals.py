@@ -43,6 +43,7 @@ LINES: tuple[tuple[str, ...], ...] = (
     ("audit", "my.py:right", "--task", "successor", "--problems", "2"),
     ("prove", "./faster.py", "--quick", "--jobs", "1", "--out", "evidence", "--runs", "proofs"),
     ("doctor",),
+    ("advise", "--have", "answers", "--problem", "sparse"),
     ("train", "grpo", "--task", "parity", "--steps", "0", "--eval-tasks", "0", "--out", "runs/spoken"),  # by sprig
     ("export", "runs/spoken", "exported"),
 )
