@@ -12,12 +12,13 @@ import re
 from typing import Any
 
 from latex2mathml.converter import convert
-from mkdocs.plugins import get_plugin_logger
+from mkdocs.plugins import CombinedEvent, event_priority, get_plugin_logger
 from mkdocs.structure.files import File, Files
 from pages import links, methods, notebooks, reference
 from pages.discover import ROOT
 
 log = get_plugin_logger(__name__)
+CODE, SPAN = re.compile(r"<pre\b.*?</pre>", re.DOTALL), re.compile(r"</?span\b[^>]*>")
 FORMULA = re.compile(r'<(span|div) class="arithmatex">\\[(\[](.*?)\\[)\]]</\1>', re.DOTALL)
 
 
@@ -60,6 +61,23 @@ def on_page_content(content: str, page: Any, **_: Any) -> str:
         return mathml(formula, "block" if match[1] == "div" else "inline", page.file.src_uri)
 
     return FORMULA.sub(drawn, content)
+
+
+@event_priority(100)
+def _without_colours(context: Any, page: Any, **_: Any) -> Any:
+    """The search reads a page after this and before `_with_colours`: it goes through every element, and a page of code has a
+    span for each token, which says nothing to it."""
+    page.coloured, page.content = page.content, CODE.sub(lambda code: SPAN.sub("", code[0]), page.content)
+    return context
+
+
+@event_priority(-100)
+def _with_colours(context: Any, page: Any, **_: Any) -> Any:
+    page.content = page.coloured
+    return context
+
+
+on_page_context = CombinedEvent(_without_colours, _with_colours)
 
 
 def mathml(formula: str, display: str, place: str) -> str:
