@@ -128,8 +128,9 @@ def test_the_axis_and_the_smoothing_need_no_server(read: Read, tmp_path: Path) -
     page = read(written(tmp_path / "run"))
     page.locator(".chart path.line").first.wait_for(state="attached")
     page.get_by_label("over").select_option("tokens")
+    page.wait_for_timeout(1500)  # the charts are drawn again
     page.get_by_role("button", name="numbers").first.click()
-    assert page.locator(".chart-table th").first.inner_text() == "tokens"
+    page.locator(".chart-table th", has_text="tokens").first.wait_for()
     assert page.locator(".chart-table td").first.inner_text() == "0", "the exam before the first step"
     page.get_by_label("Smoothing").fill("0.5")
     page.locator(".chart .faint").first.wait_for(state="attached")
