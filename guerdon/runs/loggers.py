@@ -77,41 +77,39 @@ def tensorboard(folder: RunFolder) -> Listener:
 
 def wandb(folder: RunFolder) -> Listener:
     """A run in the project `guerdon`; where it goes (online, offline, disabled) is decided by wandb's own WANDB_MODE."""
-    run: Any = None
 
-    def listen(event: Event) -> None:
-        nonlocal run
-        if run is None:
-            import wandb
+    def begin(config: dict[str, Any]) -> Any:
+        import wandb
 
-            config = folder.read_config()
-            name = f"{config['hash']}-{config['seed']}-{folder.path.name}"
-            run = wandb.init(
-                project="guerdon", name=folder.path.name, id=name, resume="allow", dir=str(folder.path), config=config
-            )
-        numbers = _scalars(event)
-        if numbers:
-            run.log(numbers, step=event.step + 1)
-        if isinstance(event, Stopped | Ended):
-            run.finish()
-            run = None
+        name = f"{config['hash']}-{config['seed']}-{folder.path.name}"
+        return wandb.init(
+            project="guerdon", name=folder.path.name, id=name, resume="allow", dir=str(folder.path), config=config
+        )
 
-    return listen
+    return _tracked(folder, begin)
 
 
 def trackio(folder: RunFolder) -> Listener:
     """A run in the project `guerdon` of Trackio's own folder, TRACKIO_DIR; `trackio show` opens its dashboard."""
+
+    def begin(config: dict[str, Any]) -> Any:
+        import trackio
+
+        name = f"{folder.path.name}-{config['hash']}-{config['seed']}"
+        quiet = {"embed": False, "auto_log_gpu": False, "auto_log_cpu": False}
+        return trackio.init(project="guerdon", name=name, resume="allow", config=config, **quiet)
+
+    return _tracked(folder, begin)
+
+
+def _tracked(folder: RunFolder, begin: Callable[[dict[str, Any]], Any]) -> Listener:
+    """A listener that logs to a tracker's run, begun with the config at the first event and finished with the last."""
     run: Any = None
 
     def listen(event: Event) -> None:
         nonlocal run
         if run is None:
-            import trackio
-
-            config = folder.read_config()
-            name = f"{folder.path.name}-{config['hash']}-{config['seed']}"
-            quiet = {"embed": False, "auto_log_gpu": False, "auto_log_cpu": False}
-            run = trackio.init(project="guerdon", name=name, resume="allow", config=config, **quiet)
+            run = begin(folder.read_config())
         numbers = _scalars(event)
         if numbers:
             run.log(numbers, step=event.step + 1)
