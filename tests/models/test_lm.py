@@ -365,7 +365,7 @@ def test_knobs_set_later_count(model, tmp_path):
     other = small_lm(tmp_path / "other", seed=9)
     model.source, model.dtype = other.source, "bfloat16"
     model.start(0, {})
-    assert torch.equal(model.net.embed, other.net.embed.bfloat16())
+    assert torch.equal(model.net.embed.cpu(), other.net.embed.bfloat16())
 
 
 @pytest.mark.parametrize("tied", [True, False])
