@@ -62,8 +62,8 @@ class preferences(RecitedRows):
     opened: OpenedAnswers | None = live()
 
     @property
-    def brings(self) -> str:
-        return "preferences" if self.want == "pairs" else "labels"
+    def brings(self) -> frozenset[str]:
+        return frozenset({"preferences" if self.want == "pairs" else "labels"})
 
     def __post_init__(self) -> None:
         check_columns(self.columns, NAMES)

@@ -93,8 +93,8 @@ class RecitedRows:
     opened: OpenedAnswers | None
 
     @property
-    def brings(self) -> str:
-        """What its rows are, by the name of the need for it (`core/needs.py`)."""
+    def brings(self) -> frozenset[str]:
+        """What its rows have, by the names of the needs for it (`core/needs.py`)."""
         raise NotImplementedError
 
     def find_columns(self, records: Records, title: str) -> dict[str, str]:

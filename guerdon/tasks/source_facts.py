@@ -30,7 +30,7 @@ def facts_of(source: Any) -> frozenset[str]:
     """
     end = "endless" if source.size("train") is None else "finite"
     if isinstance(source, RecitedRows):
-        return frozenset({source.brings, end})
+        return source.brings | {end}
     kinds = kinds_of(source)
     first = [kind.get("train", 0) for kind in kinds.values()]
     families = {task.family for task in first}

@@ -68,8 +68,8 @@ class labelled_steps(RecitedRows):
     signed: bool = live(default=False)  # whether there is a -1 among its labels
 
     @property
-    def brings(self) -> str:
-        return "step_labels"
+    def brings(self) -> frozenset[str]:
+        return frozenset({"step_labels"})
 
     def __post_init__(self) -> None:
         check_columns(self.columns, NAMES)

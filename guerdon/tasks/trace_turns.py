@@ -68,6 +68,10 @@ class traces(RecitedRows):
             call_format(self.format)
 
     @property
+    def brings(self) -> frozenset[str]:
+        return frozenset({"answers", "solutions"})  # a turn is said right, and is what to imitate
+
+    @property
     def way(self) -> CallFormat:
         return call_format(self.taught if self.format == AUTO else self.format)
 

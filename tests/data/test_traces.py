@@ -12,6 +12,7 @@ from tool_players import call, played
 import guerdon as gd
 from guerdon.cli.main import main
 from guerdon.data.trace_files import trace_rows
+from guerdon.tasks.source_facts import facts_of
 
 
 def add(a: int, b: int) -> int:
@@ -235,6 +236,10 @@ def spoken(n: int) -> dict:
         {"role": "assistant", "content": f"= {n + 3}"},
     ]
     return {"messages": messages, "tools": [gd.tool(gd.envs.calculator).schema]}
+
+
+def test_traces_have_what_sft_needs():
+    assert facts_of(gd.tasks.traces([spoken(n) for n in range(4)])) == {"answers", "solutions", "finite"}
 
 
 @pytest.mark.slow

@@ -27,7 +27,7 @@ def test_a_pass_with_gradients_keeps_a_gigabyte_at_most_on_a_cpu(tmp_path, monke
 
 @pytest.mark.parametrize("kind", mostly_slow(SHAPES, "gpt_neox", "mamba"))
 def test_what_a_pass_keeps_is_seen_and_grows_with_its_tokens_alone(tmp_path, kind):
-    """On a GPU in bfloat16: PyTorch has no attention of one kernel for grouped queries in float32 there, and keeps all scores."""
+    """On a GPU in bfloat16: there PyTorch has no attention of one kernel for grouped queries in float32, and keeps scores."""
     model = models.load(made(tmp_path / "model", kind))
     model.dtype = "bfloat16" if torch.cuda.is_available() else "float32"
     model.start(0, {})

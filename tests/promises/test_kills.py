@@ -10,6 +10,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import hashlib
+import json
 import random
 import signal
 import subprocess
@@ -30,12 +31,13 @@ from worker_calls import descendants, ends
 
 import guerdon as gd
 from guerdon.core.column import Reason
-from guerdon.core.manifest import manifest_fault
+from guerdon.core.manifest import OWNER, manifest_fault
 from guerdon.evidence import proof_files
 from guerdon.models.trained_folders import MODEL_SUMS
 from guerdon.rewards.asking.function import ask_all
 from guerdon.rewards.asking.samples import Samples
 from guerdon.rewards.formula.scores import Outcome
+from guerdon.runs.checksums import KEY
 from guerdon.runs.event_types import Saved
 from guerdon.runs.events import PROCESS, latest, read_events
 from guerdon.runs.rollout_files import batch_bytes, read_batch
@@ -143,12 +145,17 @@ def outcome(folder: Path) -> dict[str, Any]:
         ),
         "result": (folder / "result.json").read_text() if (folder / "result.json").exists() else None,
         "inner": {p.parent.name: outcome(p.parent) for p in sorted(folder.glob("inner/*/run.json"))},
-        "remembered": {p.name: p.read_text() for p in sorted(folder.glob("inner/*.json"))},
+        "remembered": {p.name: without_identity(p) for p in sorted(folder.glob("inner/*.json"))},
     }
     assert str(run.weights) in run.folder.report.read_text(), "the report is from before the end"
     left = [p for p in folder.rglob(".*") if p.name != ".lock"]
     assert not left, f"what a kill left half-written lies about: {left}"
     return found
+
+
+def without_identity(file: Path) -> dict[str, Any]:
+    """What a study remembers, without the identity of its run, which every start makes anew, and the sum that covers it."""
+    return {name: value for name, value in json.loads(file.read_text()).items() if name not in (OWNER, KEY)}
 
 
 def proof(folder: Path) -> Any:
