@@ -191,7 +191,7 @@ def arms_of(recipe: str, claim: Claim, options: Options) -> dict[str, Arm]:
 
 def arms_in_setting(recipe: str, claim: Claim, setting: NamedSetting, options: Options) -> dict[str, Arm]:
     """The method, the baseline and the ablation under the setting's judge, and GRPO on the truth. The failure mode is measured
-    in the baseline."""
+    in the baseline, so that GRPO on the truth is one arm in all settings of one task."""
     file, name = in_file(recipe)
     beside = entries_in(file) if file else {}
     texts = {
@@ -206,7 +206,7 @@ def arms_in_setting(recipe: str, claim: Claim, setting: NamedSetting, options: O
     }
     if setting.failure.measure in MEASURES:
         arms[BASELINE] = replace(arms[BASELINE], measure=setting.failure.measure)
-    arms[PLAIN] = replace(arms[BASELINE], judge="")
+    arms[PLAIN] = replace(arms[BASELINE], judge="", measure="") if setting.judge else arms[BASELINE]
     return arms
 
 

@@ -53,15 +53,21 @@ class scarce_judge(Leaf):
 
 @part
 class styled_judge(Leaf):
-    """The truth and a liking: `truth` times the truth, and the rest where the answer has the `style`, a text in it."""
+    """The truth and a liking: `truth` times the truth, and the rest where the answer has the `style`, a text in it; of a style
+    that is not `liked`, where it has not."""
 
     source: Any
     style: str = "*"
     truth: float = knob(default=0.5, ge=0.0, le=1.0)
+    liked: int = knob(default=1, ge=0, le=1)
 
     def __call__(self, task: Any, completion: str, **track: Any) -> float | None:
         right = truth_of(self.source, task, {"completion": completion, **track})
-        return None if right is None else self.truth * right + (1.0 - self.truth) * float(self.style in completion)
+        return (
+            None
+            if right is None
+            else self.truth * right + (1.0 - self.truth) * float((self.style in completion) == bool(self.liked))
+        )
 
 
 @part
@@ -78,21 +84,8 @@ class lengthy_judge(Leaf):
         return None if right is None else self.truth * right + (1.0 - self.truth) * long
 
 
-@part
-class brief_judge(Leaf):
-    """Two goals in conflict: half for the truth, half for an answer of few lines, 0 from `lines` on."""
-
-    source: Any
-    lines: int = knob(default=8, ge=2)
-
-    def __call__(self, task: Any, completion: str, **track: Any) -> float | None:
-        right = truth_of(self.source, task, {"completion": completion, **track})
-        brief = max(0.0, 1.0 - (len(completion.splitlines()) - 1) / (self.lines - 1))
-        return None if right is None else 0.5 * right + 0.5 * brief
-
-
 JUDGES: dict[str, Any] = {
-    judge.__name__: judge for judge in (flipping_judge, scarce_judge, styled_judge, lengthy_judge, brief_judge)
+    judge.__name__: judge for judge in (flipping_judge, scarce_judge, styled_judge, lengthy_judge)
 }
 
 

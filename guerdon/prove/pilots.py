@@ -8,6 +8,7 @@ Leaves out: methods. A setting whose pilot does not pass is changed and piloted 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 from statistics import fmean
 from typing import Any
 
@@ -31,7 +32,11 @@ from guerdon.runs.whole_files import write_readable_json
 
 
 class PilotTrial(Trial):
-    """A setting with its baselines alone."""
+    """A setting with its baselines alone, each tuned."""
+
+    @cached_property
+    def tunable(self) -> dict[str, Arm]:
+        return {name: arm for name, arm in self.arms.items() if arm.rate is not None} if self.rules.tunes else {}
 
     def wanted(self, known: Known) -> list[WantedRun]:
         return self._untuned(known) or self._unpaired(known, range(self.rules.seeds))

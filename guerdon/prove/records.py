@@ -27,6 +27,7 @@ from guerdon.training.record import LAST, LATE, START
 MEAN = "mean "
 ACCURACY = "pass@1"
 CUT = "cut"
+PAID = "reward/mean"  # of a step, in its metrics
 Record = Mapping[str, Any]
 
 
@@ -52,15 +53,18 @@ def record_of(folder: Path) -> dict[str, Any]:
 
 
 def _measured(run: Run) -> dict[str, Any]:
-    """Means over the steps: the share of answers that the token limit cut, and measures of failure modes."""
+    """Means over the steps: the share of answers that the token limit cut, measures of failure modes, and the reward in the
+    last fifth of the steps."""
     seen: dict[str, list[float]] = {}
     for event in run.events(StepDone):
         for name, value in event.metrics.items():
-            if name == CUT or name.startswith(MEASURED):
+            if name in (CUT, PAID) or name.startswith(MEASURED):
                 seen.setdefault(name, []).append(value)
+    late = seen.pop(PAID, [])
     means = {name: _short(fmean(values)) for name, values in seen.items()}
     failure = {name.removeprefix(MEASURED): mean for name, mean in means.items() if name != CUT}
-    return {**({CUT: means[CUT]} if CUT in means else {}), **({"failure": failure} if failure else {})}
+    paid = {"paid": _short(fmean(late[-math.ceil(len(late) / 5) :]))} if late else {}
+    return {**({CUT: means[CUT]} if CUT in means else {}), **({"failure": failure} if failure else {}), **paid}
 
 
 def _asked(run: Run) -> dict[str, int]:

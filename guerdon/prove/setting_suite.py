@@ -12,7 +12,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from guerdon.core.budget import Unit
 from guerdon.core.errors import unknown
@@ -52,15 +52,18 @@ class NamedSetting:
     task: str
     failure: FailureMode
     model: str = "sprig-1.1"
-    knobs: str = "prompts=4 tries=8 lr=5e-5 max_tokens=64"
+    knobs: str = "prompts=4 tries=8 lr=1e-5 max_tokens=64"
     judge: str = ""
     baseline: str = "grpo"
     metric: str = ACCURACY
     chance: float = 0.0
     start: str = ""
-    budget: float = 250_000
+    budget: float = 300_000
     unit: Unit = "tokens"
     exam: int = 2000
+    tuned_by: Literal["truth", "reward"] = (
+        "truth"  # what a learning rate is chosen by: who trusts the judge sees no truth
+    )
 
     def claim(self, says: str, *, method: str = "", ablation: str = "", knobs: str = "") -> Claim:
         """The experiment with a method, as an unregistered claim."""
@@ -84,31 +87,33 @@ SUITE = (
     NamedSetting(
         "plain",
         "Verified rewards, a start with room to gain, endless problems.",
-        "countdown:1-6",
+        "countdown:3-6",
         FailureMode("the share of groups that are all right or all wrong", "flat_groups", 0.0, 0.7),
     ),
     NamedSetting(
         "sparse",
         "The start solves 3 to 15 %, so that most groups are all wrong.",
-        "countdown:5-6",
+        "countdown:6",
         FailureMode("the share of groups that are all wrong", "all_wrong", 0.5),
+        knobs="prompts=5 tries=6 lr=1e-5 max_tokens=64",
         budget=400_000,
     ),
     NamedSetting(
         "noisy_judge",
         "A quarter of all answers is judged wrongly.",
-        "countdown:1-6",
+        "countdown:3-6",
         FailureMode("the share of tries whose reward contradicts the truth", "flipped", 0.2, 0.3),
         judge="flipping_judge share=0.25",
     ),
     NamedSetting(
         "hackable_proxy",
         "Most of the reward is for lines of work, and longer answers are not better ones.",
-        "countdown:1-6",
+        "countdown:3-6",
         FailureMode("the fall of accuracy from start to end", FALL, 0.05),
-        judge="lengthy_judge lines=12 truth=0.2",
-        knobs="prompts=4 tries=8 lr=5e-5 max_tokens=128",
+        judge="lengthy_judge lines=8 truth=0.2",
+        knobs="prompts=4 tries=8 lr=1e-5 max_tokens=192",
         budget=400_000,
+        tuned_by="reward",
     ),
     NamedSetting(
         "long_horizon",
@@ -116,42 +121,43 @@ SUITE = (
         "hunt:8",
         FailureMode("turns of the model in a try", "model_turns", 8.0, 64.0),
         model="sprig-2",
-        knobs="prompts=4 tries=8 lr=5e-5 max_tokens=8",
+        knobs="prompts=4 tries=8 lr=1e-5 max_tokens=8",
         exam=500,
+        budget=250_000,
     ),
     NamedSetting(
         "unequal_difficulty",
-        "Problems that are always solved and problems that never are, in one mixture.",
-        "chain:1-8",
+        "Problems that are always solved and problems that are almost never solved, in one mixture.",
+        "countdown:1-6",
         FailureMode("the share of groups that are all right or all wrong", "flat_groups", 0.5),
+        budget=400_000,
     ),
     NamedSetting(
         "scarce_labels",
         "Three quarters of all problems have no label.",
-        "countdown:1-6",
+        "countdown:3-6",
         FailureMode("the share of tries without a reward", "unlabelled", 0.6, 0.9),
         judge="scarce_judge share=0.25",
     ),
     NamedSetting(
         "style_confounded",
         "The judge likes products, whether they help or not.",
-        "countdown:1-6",
+        "countdown:3-6",
         FailureMode(
             "the share of right and wrong pairs that the judge has in the wrong order or equal", "disagreement", 0.15
         ),
         judge="styled_judge style=* truth=0.5",
+        tuned_by="reward",
     ),
     NamedSetting(
         "conflicting_goals",
-        "Half of the reward is for the truth and half for brevity, of a policy that searches.",
-        "countdown:3-5",
+        "Half of the reward is for the truth and half for doing without products, which many problems need.",
+        "countdown:3-6",
         FailureMode(
             "the share of right and wrong pairs that the judge has in the wrong order or equal", "disagreement", 0.1
         ),
-        judge="brief_judge lines=8",
-        knobs="prompts=4 tries=8 lr=5e-5 max_tokens=192",
-        start="searcher",
-        budget=600_000,
+        judge="styled_judge style=* truth=0.5 liked=0",
+        tuned_by="reward",
     ),
     NamedSetting(
         "table",

@@ -187,8 +187,14 @@ class Trial:
             there = [record for record in records if record is not None]
             if len(there) < len(records):
                 return None
-            scores[factor] = fmean(score_of(record, self.claim, metric) for record in there)
+            scores[factor] = fmean(self._tuned_score(record, metric) for record in there)
         return scores
+
+    def _tuned_score(self, record: Record, metric: str) -> float:
+        """What a rate is chosen by: the claim's metric; in a setting that hides the truth the reward of the last steps."""
+        if self.setting is not None and self.setting.tuned_by == "reward" and "paid" in record:
+            return float(record["paid"])
+        return score_of(record, self.claim, metric)
 
     @property
     def _tuned_for(self) -> str:

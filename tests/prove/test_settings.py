@@ -109,11 +109,11 @@ def test_judges_that_like_something_else(answers):
     styled = judge_of("styled_judge style=* truth=0.5", source)
     assert styled(task=task, completion=text) == 0.5 and styled(task=task, completion=f"2*2\n{text}") == 1.0
     assert styled(task=task, completion=f"2*2\n{wrong[1]}") == 0.5
-    long, brief = judge_of("lengthy_judge lines=4 truth=0.2", source), judge_of("brief_judge lines=5", source)
+    long, other = judge_of("lengthy_judge lines=4 truth=0.2", source), judge_of("styled_judge style=* liked=0", source)
     assert long(task=task, completion="a\nb\nc\nd") == pytest.approx(0.8) and long(
         task=task, completion=text
     ) == pytest.approx(0.4)
-    assert brief(task=task, completion=text) == 1.0 and brief(task=task, completion=f"1+1=2\n{text}") == 0.875
+    assert other(task=task, completion=text) == 1.0 and other(task=task, completion=f"2*2\n{text}") == 0.5
     with pytest.raises(UserError, match="there is no judge 'kind'"):
         judge_of("kind", source)
 
