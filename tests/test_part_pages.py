@@ -116,7 +116,7 @@ def test_a_bar_in_a_cell_begins_no_other():
 def test_a_page_has_knobs_with_limits_and_comments_and_says_who_uses_it(made):
     kl, whiten = made["reference/losses/kl.md"], made["reference/credit/whiten.md"]
     assert "| `weight` | a number or a schedule, at least 0 | `0.04` | GRPO's beta |" in kl
-    assert "| `kind` | `'k1'`, `'k2'`, `'k3'` | `'k3'` |  |" in kl
+    assert "| `kind` | `'k1'`, `'k2'`, `'k3'` | `'k3'` | estimator |" in kl
     assert "Reads columns: `reference.logp`. Reads from the model it trains: `logp`." in kl
     assert re.search(r"Where a knob asks for it: \[grpo\].*\[reinforce_pp\]", kl)
     assert re.search(r"In the house recipes \[ppo\].*\[reinforce_pp\]", whiten)

@@ -253,12 +253,12 @@ def _told_apart(batch: Batch, unrolled: TrackSteps) -> Tensor:
 
 @part
 class tree_values(FieldColumns):
-    """The value of each segment of a tree, at its last step: the mean `reward` of all complete paths through it.
-
-    V(segment) = mean(reward over the paths through it that ended by themselves)
+    r"""The value of each segment of a tree, at its last step: $V(s) = \frac{1}{|P_s|}\sum_{p \in P_s} r_p$ over the complete
+    paths $P_s$ through it.
 
     Where segments are lines, these are the values that a tree search backs up. Paths that were given up or cut by a limit are
-    in no mean; other steps have no value.
+    in no mean; other steps have no value. *Assumes* that a segment's paths were sampled from the policy that is valued.
+    *Biased* where the search preferred some of them, and where long paths are cut.
 
     Args:
         reward: column with one number per path.

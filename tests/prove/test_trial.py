@@ -58,7 +58,7 @@ def counts(runs: list[Any]) -> dict[str, int]:
 def test_a_claim_takes_eight_seeds_and_eight_fresh_ones_of_every_arm(path, known):
     trial = trial_of(path, claim_of())
     runs = play([trial], known, gaining(0.1))
-    assert counts(runs) == {"tuning": 3 * 3 * 4, "first": 3 * 8, "fresh": 3 * 8, "again": 1}
+    assert counts(runs) == {"tuning": 3 * 3 * len(TUNING_SEEDS), "first": 3 * 8, "fresh": 3 * 8, "again": 1}
     claim = judged(trial, known)
     assert (claim["word"], claim["ablation"]) == ("ahead", "confirmed")
     assert claim["again"] == {"same": True} and claim["needs"] == [] and not failed(claim["gates"])
@@ -127,7 +127,7 @@ def test_every_arm_has_its_own_best_rate(path, known):
 def test_a_best_rate_at_the_edge_of_seven_fails_a_gate(path, known):
     trial = trial_of(path, claim_of())
     runs = play([trial], known, lambda what, at, seed: 0.6 - 0.01 * at + 0.1 * SWING[seed % 8] * (what == "mine"))
-    assert counts(runs) == {"tuning": 3 * 7 * 4, "first": 3 * 8, "fresh": 0, "again": 1}
+    assert counts(runs) == {"tuning": 3 * 7 * len(TUNING_SEEDS), "first": 3 * 8, "fresh": 0, "again": 1}
     assert [gate["gate"] for gate in failed(judged(trial, known)["gates"])] == ["rate"]
 
 
@@ -174,7 +174,7 @@ def test_a_screening_has_eight_seeds_no_word_and_the_settings_problem(path, know
         return {"pass@1": gaining(0.1)(what, at, seed), "failure": {"all_wrong": 0.3 + 0.01 * seed}}
 
     runs = play([screening], known, world)
-    assert counts(runs) == {"tuning": 4 * (5 + 3 + 3), "first": 24, "fresh": 0, "again": 1}, (
+    assert counts(runs) == {"tuning": len(TUNING_SEEDS) * (5 + 3 + 3), "first": 24, "fresh": 0, "again": 1}, (
         "five rates of the baseline"
     )
     claim = judged(screening, known)
@@ -296,7 +296,7 @@ def test_seeds_that_are_not_complete_say_nothing(path, known):
             claim = judged(trial, known)
             told.append(len(claim["against"]["baseline"]["differences"]))
             assert claim["word"] == "inconclusive" or told[-1] == 16
-    assert told == [8] * 4 + [16], "36 runs tune, 24 are of the first seeds, and 24 more must all be there"
+    assert told == [8] * 4 + [16], "18 runs tune, 24 are of the first seeds, and 24 more must all be there"
 
 
 # --- what they are made of ----------------------------------------------------------------------------------------
