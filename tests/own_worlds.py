@@ -169,8 +169,10 @@ def rehearsed(name: str, model: str, world: dict[str, Any], folder: Path) -> Non
     if isinstance(ready.built.recipe, Recipe):
         first_prompts(ready.built.recipe)
         return
+    study = RunFolder(folder / "study")
+    study.create(ready.config)
     try:
-        ready.built.recipe.body(FirstPrompts(RunFolder(folder / "study"), ready.options, 0, log=None), 0)  # type: ignore[arg-type]
+        ready.built.recipe.body(FirstPrompts(study, ready.options, 0, log=None), 0)  # type: ignore[arg-type]
     except Reached:
         return
     raise AssertionError(f"the study {name} trained nothing")

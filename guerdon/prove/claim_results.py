@@ -174,13 +174,15 @@ def _again(trial: Trial, known: Known, arms: Mapping[str, Arm]) -> dict[str, Any
 
 
 def _tried(trial: Trial, known: Known) -> list[dict[str, Any]]:
-    """The other runs that were made: of tuning, and the one that was made again."""
+    """The other runs that were made: of tuning, and the one that was made again; with the evaluations that a score is read off,
+    all of them where it is a mean over the budget."""
+    last = 0 if (trial.claim.keeps or trial.claim.metric).startswith(MEAN) else -2
     runs = [run for name in trial.tunable for run in trial.tuning_runs(known, name)]
     runs.append(WantedRun(next(iter(trial.tuned(known).values())), 0, AGAIN))
     by_key = {run.key: run for run in runs}
     there = {key: known.anywhere(key) for key in by_key}
     return [
-        {**without_outcomes({**record, "points": record["points"][-2:]}), "seed": by_key[key].seed}
+        {**without_outcomes({**record, "points": record["points"][last:]}), "seed": by_key[key].seed}
         for key, record in there.items()
         if record
     ]
