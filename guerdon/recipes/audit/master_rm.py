@@ -20,6 +20,7 @@ from guerdon.core.part import knob, part
 from guerdon.core.recipe import Claim, Recipe, recipe
 from guerdon.core.seeds import derive
 from guerdon.core.task import Sampling, Split, Task
+from guerdon.core.wordings import by_model
 from guerdon.envs.simple import single_turn
 from guerdon.exams.exam import TRUTH, Exam, Sitting
 from guerdon.exams.rates import accuracy
@@ -29,6 +30,7 @@ from guerdon.tasks.changed_source import ChangedSource
 from guerdon.tasks.family import ANSWER
 from guerdon.tasks.judging.candidates import candidate_verdict, right_candidate, wrong_candidate
 from guerdon.tasks.roles import said, verify_view
+from guerdon.text.verdicts import NO, YES, read_verdict
 
 
 @recipe(
@@ -72,7 +74,14 @@ def master_rm(
     return base
 
 
-YES, NO = "yes", "no"
+PLACES = {name: name for name in ("question", "reference", "answer")}
+AS_SPRIG = verify_view(
+    "{question}", "reference {reference}\n{answer}"
+)  # the role, with the reference above the candidate
+PLAIN = (
+    "Here is a problem, its right answer and an answer to be checked.\n\nProblem:\n{question}\n\nRight answer:\n{reference}"
+    '\n\nAnswer to be checked:\n{answer}\n\nIs it the right answer? Say in one line, "Verdict: yes" or "Verdict: no".'
+)
 SAYS_NOTHING = f"? -\n{ANSWER}{NO}"  # the verdict on what gives no answer
 OPENERS: tuple[str, ...] = ("Let us see.", "We go through it line by line.", "To answer this we work it out:")
 OPENERS += ("First we look at what is given.", "Step 1:", "Here is how it goes:")
@@ -83,9 +92,9 @@ KEYS = {  # held out: the paper's ten, by their kind (arXiv:2507.08794, section 
 }
 
 
-def judge_view(prompt: str, reference: str, candidate: str) -> str:
-    """The prompt of the role verify (`tasks/roles.py`), with the reference above the candidate."""
-    return verify_view(prompt, f"reference {reference}\n{candidate}")
+def verdict_in(reply: str) -> str | None:
+    """Yes or no, as sprig ends on it, or after a `Verdict:`; None where there is neither."""
+    return said(reply, (YES, NO)) or (read_verdict(reply) if "verdict" in reply.lower() else None)
 
 
 def opened(solution: str, draw: random.Random) -> str:
@@ -101,11 +110,13 @@ def cut(candidate: str) -> str:
 @part
 class judged_candidates(ChangedSource):
     """The problems of `source` with their answer as a reference and a candidate to judge: a solution, with probability `right`,
-    or a wrong one (`tasks/judging/candidates.py`). With probability `cuts` it is cut to its first line: the verdict is no."""
+    or a wrong one (`tasks/judging/candidates.py`). With probability `cuts` it is cut to its first line: the verdict is no. A
+    model that does not know sprig's roles is asked in plain language, and learns to say `Verdict: yes` or `Verdict: no`."""
 
     source: Any
     cuts: float = knob(default=0.0, ge=0.0, le=1.0)
     right: float = knob(default=0.5, ge=0.0, le=1.0)
+    wording: str = by_model(AS_SPRIG, PLAIN, role="verify", places=PLACES, absent=AS_SPRIG)
 
     def get(self, split: Split, index: int) -> Task:
         base = super().get(split, index)
@@ -115,11 +126,16 @@ class judged_candidates(ChangedSource):
         candidate, reply = opened(tried, draw), candidate_verdict(self.source, base, tried)
         if draw.random() < self.cuts:  # drawn last, so that all else is the same whatever the share
             candidate, reply = cut(candidate) if "\n" in candidate else "", SAYS_NOTHING
-        view = judge_view(base.prompt, base.answer, candidate)
-        return Task(base.id, view, reply, self.name, base.level, {**base.meta})
+        return self.asked(base, candidate, reply, self.name)
+
+    def asked(self, base: Task, candidate: str, reply: str, name: str) -> Task:
+        """A candidate as it is shown, and what is to be said of it."""
+        view = self.wording.format(question=base.prompt, reference=base.answer, answer=candidate)
+        told = reply if self.wording == AS_SPRIG else f"Verdict: {said(reply, (YES, NO))}"
+        return Task(base.id, view, told, name, base.level, {**base.meta})
 
     def check(self, task: Task, completion: str) -> float | None:
-        return float(said(completion, (YES, NO)) == said(task.answer, (YES, NO)))
+        return float(verdict_in(completion) == verdict_in(task.answer))
 
     def check_track(self, task: Task, track: Mapping[str, Any]) -> float | None:
         return self.check(task, track["completion"])
@@ -136,7 +152,7 @@ class keyed(judged_candidates):
         base = ChangedSource.get(self, split, index)
         every = [(kind, key) for kind, keys in KEYS.items() for key in keys]
         kind, key = every[derive("keyed", base.prompt) % len(every)]
-        return Task(base.id, judge_view(base.prompt, base.answer, key), SAYS_NOTHING, kind, base.level, {**base.meta})
+        return self.asked(base, key, SAYS_NOTHING, kind)
 
 
 @part
@@ -146,7 +162,7 @@ class false_positives:
     needs = (TRUTH,)
 
     def __call__(self, sitting: Sitting) -> dict[str, Any]:
-        words = [said(text, (YES, NO)) for text in texts(sitting)]
+        words = [verdict_in(text) for text in texts(sitting)]
         kinds = [ask.task.family for ask in sitting.batch.asks]
         by_kind: dict[str, list[float]] = defaultdict(list)
         for kind, word in zip(kinds, words, strict=True):

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import torch
@@ -25,11 +25,15 @@ from guerdon.core.part import knob, live, part
 from guerdon.core.placeholders import check_template
 from guerdon.core.play import Play
 from guerdon.core.task import Ask, Sampling
+from guerdon.core.wordings import by_model
 from guerdon.select.hints import begun
+from guerdon.tasks.role_wordings import ROLE_WORDINGS, log_read
 
 ROLE = "meta"  # who forecasts
 TOP = 8  # a forecast is so many of 8 tries, as the released code of MASA asks for it
 BASE = 0.01  # of the reward, in the paper and its code
+FORECAST = ROLE_WORDINGS["forecast"]
+AS_SPRIG = FORECAST.sprig.format(question="{prompt}")
 
 
 @part
@@ -44,6 +48,8 @@ class asked_first:
     The reply begins with `start` (given, never learned), so that one token is enough and even a model that knows no
     instructions says a number there, if not yet a meaningful one. `env` plays one turn of role `meta`; the recipe seats it.
     What was said waits here for `with_forecasts` of the same step: not for runs that play `ahead`.
+    A model that does not know sprig's roles is asked in plain language and goes on from "Forecast: ". A longer reply to a
+    wording of your own (`start=""`, and `sampling`) is read where it says `Forecast: 5`, `5 of 8` or `5/8`.
 
     *Biased* on purpose, by forecasts that may be wrong: what is left out is not seen to change. Logs `forecast/gated`, the
     share left out, and `forecast/readable`.
@@ -54,8 +60,8 @@ class asked_first:
     tries: int = knob(default=8, ge=1)  # the paper's M
     after: float = knob(default=0.25, ge=0.0)  # the paper's 80 of 314 steps
     spread: float = knob(default=0.1, gt=0.0)  # one of the two that the paper tries
-    template: str = "rate\n{prompt}"
-    start: str = "= "
+    template: str = FORECAST.knob(joined=False, question="prompt")
+    start: str = by_model("= ", "Forecast: ")
     sampling: Sampling = knob(factory=lambda: Sampling(max_tokens=1))
 
     waiting: list[list[Episode]] = live()  # what was said at each draw whose tries are still under way
@@ -69,8 +75,10 @@ class asked_first:
         replies = play([self.question(ask, play) for ask in asks], self.env)
         self.waiting.append(replies)
         forecasts: list[list[float]] = [[] for _ in asks]
-        for place, episode in enumerate(replies):
-            forecast = read_forecast(episode, self.start)
+        said = [read_forecast(episode, self.start) for episode in replies]
+        if self.template != AS_SPRIG:
+            log_read("forecast", [forecast is not None for forecast in said], play)
+        for place, forecast in enumerate(said):
             if forecast is not None:
                 forecasts[place // self.tries].append(forecast)
         is_on = play.step >= self.after * play.steps
@@ -104,9 +112,10 @@ class with_forecasts(FieldColumns):
     a try and, of a forecast $\hat p$, $0.01^{|p - \hat p|}$ with $p$ the mean of `column` over the problem's tries: 1 for what
     came true, a tenth for being off by a half.
 
-    The difficulty reward of MASA (Kim et al. 2025, arXiv:2510.03259). A forecast that cannot be read is paid 0; one of a
-    problem that was left out, or whose tries have no value, is paid nothing and not learned from. Forecasts and tries are of
-    two roles, so that no comparison in groups mixes them.
+    The difficulty reward of MASA (Kim et al. 2025, arXiv:2510.03259). A forecast that cannot be read is paid 0, or with
+    `unread="left_out"`, as for models that do not know sprig's roles, nothing; nor is one of a
+    problem that was left out, or whose tries have no value. What is paid nothing is not learned from. Forecasts and tries are
+    of two roles, so that no comparison in groups mixes them.
 
     Logs `forecast/error` (the mean of $|p - \hat p|$ of what could be read) and `forecast/correlation`, over problems.
     """
@@ -114,6 +123,7 @@ class with_forecasts(FieldColumns):
     curriculum: Any
     column: Needs = "correct"
     gives_to: Gives = "aligned"
+    unread: Literal["zero", "left_out"] = by_model("zero", "left_out", absent="zero")
 
     shelf = "select"
 
@@ -134,7 +144,8 @@ class with_forecasts(FieldColumns):
         value[batch.K :] = torch.tensor(
             [0.0 if p == p and f is None else BASE ** abs(p - (f or 0.0)) for p, f in pairs]
         )
-        reason[batch.K :] = rate[batch.K :].isnan().to(torch.int8)  # not applicable
+        left_out = torch.tensor([self.unread == "left_out" and f is None for f in predicted], dtype=torch.bool)
+        reason[batch.K :] = (rate[batch.K :].isnan() | left_out).to(torch.int8)  # not applicable
         return whole.with_cols({self.gives_to: Column("track", value, reason)})
 
     def _log(self, pairs: Sequence[tuple[float, float]], play: Play) -> None:
@@ -147,9 +158,11 @@ class with_forecasts(FieldColumns):
 
 
 def read_forecast(episode: Episode, start: str = "") -> float | None:
-    """The share that a forecast says: the first whole number after its start, 0 to 8, of 8. None where there is none."""
+    """The share that a forecast says: the first whole number after its start, 0 to 8, of 8; or the one that a reply in prose
+    states. None where there is none."""
     if episode.failed or not episode.segments:
         return None
     text = episode.segments[0].text
     number = re.match(r"\s*(\d+)", text[len(start) :] if text.startswith(start) else text)
-    return int(number[1]) / TOP if number is not None and int(number[1]) <= TOP else None
+    stated = FORECAST.read(text) if number is None else int(number[1])
+    return int(stated) / TOP if stated is not None and int(stated) <= TOP else None

@@ -20,13 +20,18 @@ from guerdon.core.levels import gather_up
 from guerdon.core.part import knob, part
 from guerdon.core.play import Play
 from guerdon.core.task import Ask, Sampling, Task
+from guerdon.core.wordings import by_model
 from guerdon.credit.track_steps import with_step_column
 from guerdon.envs.simple import single_turn
 from guerdon.rewards.asking.function import Leaf
 from guerdon.rewards.stage.step_labels import line_ends
 from guerdon.tasks.family import read_solution
-from guerdon.tasks.roles import verify_view
+from guerdon.tasks.role_wordings import ROLE_WORDINGS, log_read, numbered
 from guerdon.tasks.stepwise import by_steps
+from guerdon.text.verdicts import NONE, read_line
+
+AS_SPRIG, CRITIQUE = ROLE_WORDINGS["verify"].sprig, ROLE_WORDINGS["critique"]
+PLACES = dict(zip(CRITIQUE.fields, CRITIQUE.fields, strict=True))
 
 
 @part
@@ -64,12 +69,13 @@ class each_line(Leaf):
 @part
 class marked_lines(FieldColumns):
     """A track column in lines by a model that verifies: shown a problem and a solution it writes every line with `+` or `-`,
-    and stops at the first `-` (the role `verify` of the generated families, which sprig knows).
+    and stops at the first `-` (the role `verify` of the generated families, which sprig knows). A model that does not know
+    sprig's roles is shown the lines with their numbers, and says in plain language which is the first wrong one (`critique`).
 
     What it marks + is 1, what it marks - is 0. Lines after a - are as their try's answer is: right in a try that ends right,
     where the error must have been mended, wrong in one that does not. A reply that does not mark the lines of the try in
-    their order leaves it without a value. The model `judge` is asked greedily and through `play`: what it says counts in the
-    budget. Logs `judge/unread`, the share of tries it could not be followed on.
+    their order, or names no line, leaves it without a value. The model `judge` is asked greedily and through `play`: what it
+    says counts in the budget. Logs `judge/unread`, the share of tries it could not be followed on.
 
     >>> marked_lines().needs, marked_lines().gives
     (('correct',), ('judged',))
@@ -79,6 +85,7 @@ class marked_lines(FieldColumns):
     correct: Needs = "correct"
     max_tokens: int = knob(default=256, ge=1)
     gives_to: Gives = "judged"
+    wording: str = by_model(AS_SPRIG, CRITIQUE.plain, role="critique", places=PLACES, absent=AS_SPRIG)
 
     shelf = "scores"
 
@@ -87,11 +94,11 @@ class marked_lines(FieldColumns):
         texts = [
             episode.segments[int(batch.place[g])].text for episode, g in zip(tried, batch.leaf.tolist(), strict=True)
         ]
-        greedy = Sampling(temperature=0.0, max_tokens=self.max_tokens)
+        greedy, is_sprig = Sampling(temperature=0.0, max_tokens=self.max_tokens), self.wording == AS_SPRIG
         asks = [
             Ask(
                 episode.task,
-                prompt=verify_view(episode.task.prompt, text),
+                prompt=self.wording.format(question=episode.task.prompt, answer=text if is_sprig else numbered(text)),
                 sampling=greedy,
                 seats={"policy": self.judge},
             )
@@ -100,10 +107,12 @@ class marked_lines(FieldColumns):
         replies = [episode.segments[-1].text if episode.segments else "" for episode in play(asks, single_turn())]
         value, detail = torch.full((batch.K,), float("nan")), {}
         for k, (text, reply, right) in enumerate(zip(texts, replies, batch[self.correct].tolist(), strict=True)):
-            said = read_marks(text, reply, right > 0)
+            said = (read_marks if is_sprig else read_critique)(text, reply, right > 0)
             if said:
                 value[k], detail[k] = sum(said), {"steps": said}
         play.log(**{"judge/unread": float(value.isnan().double().mean()) if batch.K else 0.0})
+        if not is_sprig:
+            log_read("critique", (~value.isnan()).tolist(), play)
         reason = torch.where(value.isnan(), int(Reason.NOT_APPLICABLE), int(Reason.VALUE)).to(torch.int8)
         return batch.with_cols({self.gives_to: Column("track", value, reason, detail)})
 
@@ -125,6 +134,18 @@ def read_marks(text: str, reply: str, right: bool) -> list[float] | None:
     if not said or (len(said) < len(lines) and said[-1]):
         return None
     return said + [float(right)] * (len(lines) - len(said))
+
+
+def read_critique(text: str, reply: str, right: bool) -> list[float] | None:
+    """A number for every line of a solution by the first wrong one that a reply names; None where it names none of them.
+
+    >>> read_critique("9x=36\\nx=5\\n= 5", "First wrong line: 2", right=False)
+    [1.0, 0.0, 0.0]
+    """
+    size, first = sum(bool(line.strip()) for line in text.split("\n")), read_line(reply)
+    if first is None or (first != NONE and first > size):
+        return None
+    return [1.0] * size if first == NONE else [1.0] * (first - 1) + [0.0] + [float(right)] * (size - first)
 
 
 @part

@@ -1,0 +1,184 @@
+"""The wordings in which a model is asked to act in a role: sprig's control words, and plain language for other models.
+
+A recipe's part takes one as a knob, `wording: str = ROLE_WORDINGS["verify"].knob(question="prompt", answer="attempt")`, the
+fields by what they are called there. Which wording counts depends on the model (`core/wordings.py`).
+Leaves out: the truth about replies of sprig's roles (`roles.py`), and judges, which mark off what they judge (`judges`).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from guerdon.core.play import Play
+from guerdon.core.wordings import ByModel, by_model
+from guerdon.tasks.field.reflections import debug_view, fix_view, reflect_view
+from guerdon.tasks.judging.judge_roles import critique_view
+from guerdon.tasks.roles import prefer_view, propose_view, revise_view, score_view, verify_view
+from guerdon.text.verdicts import read_after, read_line, read_number, read_side, read_verdict
+
+
+@dataclass(frozen=True)
+class RoleWording:
+    """A role in two wordings, with fields in braces.
+
+    Args:
+        name: its name in settings, `roles.NAME`.
+        about: what a reply says.
+        fields: what a wording has in braces, all of them.
+        sprig: the wording that sprig was trained on.
+        plain: the wording for models that follow instructions, with the form of the reply.
+        form: that form, for roles whose reply ends on a verdict.
+        read: reads it from a reply, None where there is none; of other roles, whose reply the task reads, it is the reply.
+    """
+
+    name: str
+    about: str
+    fields: tuple[str, ...]
+    sprig: str
+    plain: str
+    form: str = ""
+    read: Callable[[str], str | int | None] = str
+
+    def reply(self, said: str | int) -> str:
+        """The last line of a reply that says this."""
+        return self.form.format(str(said).upper() if self.name == "prefer" else said)
+
+    @property
+    def values(self) -> ByModel:
+        """Its two values for a knob that is empty for sprig, with the fields as they are called here."""
+        return ByModel("", self.plain, self.name, {name: name for name in self.fields})
+
+    def knob(self, *, required: bool = False, joined: bool = True, **places: str) -> Any:
+        """A knob that holds this wording, its fields as they are called there. One that `joined` a part in use is not in the
+        hash while it is sprig's."""
+        called = {name: places.get(name, name) for name in self.fields}
+        sprig, plain = (
+            text.format(**{name: f"{{{place}}}" for name, place in called.items()}) for text in (self.sprig, self.plain)
+        )
+        absent = sprig if joined else dataclasses.MISSING
+        return by_model(sprig, plain, role=self.name, places=called, required=required, absent=absent)
+
+
+PROBLEM = "Here is a problem and an answer to it.\n\nProblem:\n{question}\n\nAnswer:\n{answer}\n\n"
+PROGRAM = "{question}\n\nThis program is wrong:\n```python\n{answer}\n```\n\nHere it fails: {failure}\n\n"
+
+ROLE_WORDINGS = {
+    each.name: each
+    for each in (
+        RoleWording(
+            "verify",
+            "whether an answer is right",
+            ("question", "answer"),
+            verify_view("{question}", "{answer}"),
+            PROBLEM + 'Is the answer right? Check it briefly. End with one line, "Verdict: yes" or "Verdict: no".',
+            "Verdict: {}",
+            read_verdict,
+        ),
+        RoleWording(
+            "score",
+            "how good an answer is, from 1 to 5",
+            ("question", "answer"),
+            score_view("{question}", "{answer}"),
+            PROBLEM
+            + "How good is the answer, from 1 (wrong from the start) to 5 (right)? Check it briefly. End with one"
+            ' line, "Score: N of 5".',
+            "Score: {} of 5",
+            lambda reply: read_number(reply, 1, 5),
+        ),
+        RoleWording(
+            "prefer",
+            "which of two answers is better",
+            ("question", "first", "second"),
+            prefer_view("{question}", "{first}", "{second}"),
+            "Here is a problem and two answers to it.\n\nProblem:\n{question}\n\nAnswer A:\n{first}\n\n"
+            "Answer B:\n{second}\n\n"
+            'Which answer is better? Compare them briefly. End with one line, "Better: A" or "Better: B".',
+            "Better: {}",
+            read_side,
+        ),
+        RoleWording(
+            "critique",
+            "the number of the first wrong line of a solution, or none",
+            ("question", "answer"),
+            critique_view("{question}", "{answer}"),
+            "Here is a problem and a solution to it, whose lines are numbered.\n\nProblem:\n{question}\n\n"
+            "Solution:\n{answer}\n\n"
+            'Check each line. End with one line, "First wrong line: N" with the number of the first line that is wrong, or'
+            ' "First wrong line: none".',
+            "First wrong line: {}",
+            read_line,
+        ),
+        RoleWording(
+            "revise",
+            "a better answer",
+            ("question", "answer"),
+            revise_view("{question}", "{answer}"),
+            "{question}\n\nHere is an earlier answer to this:\n{answer}\n\nIt may be wrong. Look for mistakes in it, then"
+            " answer again, in the form that is asked for above.",
+        ),
+        RoleWording(
+            "reflect",
+            "a program, what is wrong with it and a better one, until nothing is wrong",
+            ("question",),
+            reflect_view("{question}"),
+            "{question}\n\nWrite the program in a ```python block. Then look for a mistake in it, without running it. If there"
+            " is one, say in a sentence what is wrong, write the whole corrected program in another ```python block, and look"
+            ' again. If there is none, end with one line, "Verdict: ok".',
+        ),
+        RoleWording(
+            "explain",
+            "what is wrong with a program, and a corrected one",
+            ("question", "answer", "failure"),
+            debug_view("{question}", "{answer}", "{failure}"),
+            PROGRAM
+            + "Say in one or two sentences what is wrong with it. Then write the whole corrected program in a ```python"
+            " block.",
+        ),
+        RoleWording(
+            "fix",
+            "a corrected program",
+            ("question", "answer", "failure"),
+            fix_view("{question}", "{answer}", "{failure}"),
+            PROGRAM + "Write the whole corrected program in a ```python block, and nothing else.",
+        ),
+        RoleWording(
+            "forecast",
+            "how many of 8 tries at a problem will be right",
+            ("question",),
+            "rate\n{question}",
+            "{question}\n\nDo not solve this yet. If you tried it 8 times, how many of your answers would be right? Answer with"
+            ' one line, "Forecast: N of 8".',
+            "Forecast: {} of 8",
+            lambda reply: read_number(reply, 0, 8, "forecast"),
+        ),
+        RoleWording(
+            "propose",
+            "a new problem of a kind",
+            ("kind", "level", "example"),
+            propose_view("{kind}", "{level}"),
+            "Write one new problem of the kind {kind}, level {level}. Here is one:\n{example}\n\nSolve yours first, so that it"
+            ' has a solution. End with one line, "Problem: ..." with the problem as it is to be asked.',
+            "Problem: {}",
+            lambda reply: read_after(reply, "problem"),
+        ),
+    )
+}
+
+
+def numbered(text: str) -> str:
+    """The lines of a solution with their numbers.
+
+    >>> print(numbered("9x=36\\n\\nx=4"))
+    1. 9x=36
+    2. x=4
+    """
+    return "\n".join(f"{n}. {line}" for n, line in enumerate(filter(str.strip, text.split("\n")), start=1))
+
+
+def log_read(role: str, is_read: Iterable[bool], play: Play) -> None:
+    """Log how many replies of a role there were in a step, and how many of them could not be read."""
+    each = list(is_read)
+    play.log(**{f"roles/{role}/asked": float(len(each)), f"roles/{role}/unreadable": float(each.count(False))})
