@@ -16,8 +16,8 @@ from guerdon.core.play import Play
 from guerdon.core.wordings import ByModel, by_model
 from guerdon.tasks.field.reflections import debug_view, fix_view, reflect_view
 from guerdon.tasks.judging.judge_roles import critique_view
-from guerdon.tasks.roles import prefer_view, propose_view, revise_view, score_view, verify_view
-from guerdon.text.verdicts import read_after, read_line, read_number, read_side, read_verdict
+from guerdon.tasks.roles import prefer_view, propose_view, revise_view, said, score_view, verify_view
+from guerdon.text.verdicts import NO, YES, read_after, read_line, read_number, read_side, read_verdict
 
 
 @dataclass(frozen=True)
@@ -176,6 +176,15 @@ def numbered(text: str) -> str:
     2. x=4
     """
     return "\n".join(f"{n}. {line}" for n, line in enumerate(filter(str.strip, text.split("\n")), start=1))
+
+
+def verdict_in(reply: str) -> str | None:
+    """Yes or no, as sprig ends on it, or after a `Verdict:`; None where there is neither.
+
+    >>> [verdict_in(text) for text in ("2+2=4 +\\n= yes", "It adds up. Verdict: no", "yes it is")]
+    ['yes', 'no', None]
+    """
+    return said(reply, (YES, NO)) or (read_verdict(reply) if "verdict" in reply.lower() else None)
 
 
 def log_read(role: str, is_read: Iterable[bool], play: Play) -> None:

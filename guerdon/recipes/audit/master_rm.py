@@ -29,8 +29,9 @@ from guerdon.recipes.house.sft import sft
 from guerdon.tasks.changed_source import ChangedSource
 from guerdon.tasks.family import ANSWER
 from guerdon.tasks.judging.candidates import candidate_verdict, right_candidate, wrong_candidate
-from guerdon.tasks.roles import said, verify_view
-from guerdon.text.verdicts import NO, YES, read_verdict
+from guerdon.tasks.role_wordings import ROLE_WORDINGS, verdict_in
+from guerdon.tasks.roles import verify_view
+from guerdon.text.verdicts import NO, YES
 
 
 @recipe(
@@ -74,6 +75,7 @@ def master_rm(
     return base
 
 
+VERIFY = ROLE_WORDINGS["verify"]
 PLACES = {name: name for name in ("question", "reference", "answer")}
 AS_SPRIG = verify_view(
     "{question}", "reference {reference}\n{answer}"
@@ -90,11 +92,6 @@ KEYS = {  # held out: the paper's ten, by their kind (arXiv:2507.08794, section 
     "openers": ("Thought process:", "Let's solve this problem step by step.", "Solution"),
     "languages": ("解", "かいせつ", "Respuesta"),
 }
-
-
-def verdict_in(reply: str) -> str | None:
-    """Yes or no, as sprig ends on it, or after a `Verdict:`; None where there is neither."""
-    return said(reply, (YES, NO)) or (read_verdict(reply) if "verdict" in reply.lower() else None)
 
 
 def opened(solution: str, draw: random.Random) -> str:
@@ -131,7 +128,7 @@ class judged_candidates(ChangedSource):
     def asked(self, base: Task, candidate: str, reply: str, name: str) -> Task:
         """A candidate as it is shown, and what is to be said of it."""
         view = self.wording.format(question=base.prompt, reference=base.answer, answer=candidate)
-        told = reply if self.wording == AS_SPRIG else f"Verdict: {said(reply, (YES, NO))}"
+        told = reply if self.wording == AS_SPRIG else VERIFY.reply(str(verdict_in(reply)))
         return Task(base.id, view, told, name, base.level, {**base.meta})
 
     def check(self, task: Task, completion: str) -> float | None:

@@ -60,15 +60,13 @@ def self_critique(
     if (size := task.size("train")) is None:
         raise UserError(f"{task.name} never ends, and half of a set is trained on: --task {task.name}@256")
 
-    in_words = another_way == AS_TAUGHT and not knows_roles(model)
-
     def body(run: Any, seed: int) -> dict[str, Any]:
         problems = [task.get("train", i) for i in range(size)]
         members = even_halves([each.kind for each in problems], generator(seed, "members"))
         lesson = chosen(task, tuple(i for i in range(size) if members[i]))
         learned: Any = grpo(task, model, prompts=prompts, tries=tries, lr=rl_lr, max_tokens=max_tokens, steps=steps)
         trained = run.train(learned.but(curriculum=uniform(lesson, tries)), budget=run.budget)
-        how = {"check": task.check, "max_tokens": max_tokens, "another_way": IN_WORDS if in_words else another_way}
+        how = {"check": task.check, "max_tokens": max_tokens, "another_way": asked_of(model, another_way)}
         told = probe_contamination(trained.model(), problems, members, **how)
         right = {m: [bool(p.right) for p in told.problems if p.member is m] for m in (True, False)}
         rates = {f"right_{name}": sum(right[m]) / len(right[m]) for name, m in (("members", True), ("others", False))}
@@ -76,3 +74,8 @@ def self_critique(
         return {"auc": areas[detector], "plain_auc": plain[detector], **rates, "balanced": areas, "unbalanced": plain}
 
     return Study(body)
+
+
+def asked_of(model: Model, another_way: str) -> str:
+    """The words for trying again, in plain language where the model does not know sprig's."""
+    return IN_WORDS if another_way == AS_TAUGHT and not knows_roles(model) else another_way

@@ -8,6 +8,7 @@ Leaves out: forecasts by a value head (`curricula/forecast_problems.py`), of len
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Sequence
 from typing import Any, Literal
@@ -141,11 +142,11 @@ class with_forecasts(FieldColumns):
         pairs = list(zip(rate[batch.K :].tolist(), predicted, strict=True))
         self._log([(p, f) for p, f in pairs if p == p and f is not None], play)
         value, reason = tries.value.clone(), tries.reason.clone()
+        unread = 0.0 if self.unread == "zero" else math.nan
         value[batch.K :] = torch.tensor(
-            [0.0 if p == p and f is None else BASE ** abs(p - (f or 0.0)) for p, f in pairs]
+            [unread if p == p and f is None else BASE ** abs(p - (f or 0.0)) for p, f in pairs]
         )
-        left_out = torch.tensor([self.unread == "left_out" and f is None for f in predicted], dtype=torch.bool)
-        reason[batch.K :] = (rate[batch.K :].isnan() | left_out).to(torch.int8)  # not applicable
+        reason[batch.K :] = value[batch.K :].isnan().to(torch.int8)  # not applicable
         return whole.with_cols({self.gives_to: Column("track", value, reason)})
 
     def _log(self, pairs: Sequence[tuple[float, float]], play: Play) -> None:
