@@ -41,7 +41,9 @@ class Kind:
 def list_names(
     what: Annotated[
         str | None,
-        typer.Argument(metavar="recipes|settings|tasks|models|rewards|parts|runs", help="Default: a summary of all."),
+        typer.Argument(
+            metavar="recipes|settings|tasks|roles|models|rewards|parts|runs", help="Default: a summary of all."
+        ),
     ] = None,
     family: Annotated[
         str | None,
@@ -65,7 +67,7 @@ def list_names(
     folder: Annotated[str, typer.Option("--dir", metavar="DIR", help="Folder for `list runs`.")] = "runs",
     as_json: Json = False,
 ) -> int:
-    """List recipes, settings, tasks, models, rewards, parts and runs. `guerdon show NAME` describes one."""
+    """List recipes, settings, tasks, roles, models, rewards, parts and runs. `guerdon show NAME` describes one."""
     if what is not None and what not in KINDS:
         raise unknown("kind of thing to list", what, KINDS)
     output = Output(as_json)
@@ -207,6 +209,7 @@ def _names(runs: Path) -> dict[str, dict[str, list[str]]]:
     """Of every kind the names by family. The parts that a single recipe has are one family."""
     from guerdon.models import shipped_models
     from guerdon.tasks import task_loading
+    from guerdon.tasks.role_wordings import ROLE_WORDINGS
     from guerdon.training.catalog import listings
 
     recipes: dict[str, list[str]] = {}
@@ -220,6 +223,7 @@ def _names(runs: Path) -> dict[str, dict[str, list[str]]]:
         "recipes": recipes,
         "settings": {"": shelves.setting_names()},
         "tasks": {"": sorted(task_loading.NAMES)},
+        "roles": {"": [*ROLE_WORDINGS]},
         "models": {"": [*shipped_models.SHIPPED, *sorted(shipped_models.NAMES)]},
         "rewards": {"": shelves.reward_names()},
         "parts": {folder: parts[folder] for folder in sorted(parts)},
@@ -296,6 +300,22 @@ def _tasks(_: Path) -> list[dict[str, Any]]:
     return [
         {"task": n, "family": module.rpartition(".")[2], "about": _about(n, module)}
         for n, module in sorted(NAMES.items())
+    ]
+
+
+def _roles(_: Path) -> list[dict[str, Any]]:
+    from guerdon.tasks.role_wordings import ROLE_WORDINGS
+
+    return [
+        {
+            "role": each.name,
+            "fields": " ".join(f"{{{name}}}" for name in each.fields),
+            "reply": each.about,
+            "ends on": each.form.format("..."),
+            "plain": each.plain,
+            "sprig": each.sprig,
+        }
+        for each in ROLE_WORDINGS.values()
     ]
 
 
@@ -441,6 +461,11 @@ KINDS = {
         "model",
     ),
     "tasks": Kind(_tasks, (TableColumn("task"), TableColumn("family", 2), TableColumn("about", 1, 24)), "family"),
+    "roles": Kind(
+        _roles,
+        (TableColumn("role"), TableColumn("fields", 1), TableColumn("reply", 2, 24), TableColumn("ends on", 3)),
+        "role",
+    ),
     "models": Kind(_models, (TableColumn("model"), TableColumn("family", 2), TableColumn("about", 1, 24)), "family"),
     "rewards": Kind(
         _rewards,

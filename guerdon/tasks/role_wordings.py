@@ -10,14 +10,16 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from guerdon.core.play import Play
 from guerdon.core.wordings import ByModel, by_model
 from guerdon.tasks.field.reflections import debug_view, fix_view, reflect_view
 from guerdon.tasks.judging.judge_roles import critique_view
 from guerdon.tasks.roles import prefer_view, propose_view, revise_view, said, score_view, verify_view
 from guerdon.text.verdicts import NO, YES, read_after, read_line, read_number, read_side, read_verdict
+
+if TYPE_CHECKING:  # lists need no torch
+    from guerdon.core.play import Play
 
 
 @dataclass(frozen=True)
