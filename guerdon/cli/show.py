@@ -301,7 +301,9 @@ def _show_role(output: Output, name: str) -> None:
         output.say(f"{role.name}: {role.about}")
         for whom, text in (("models that follow instructions", role.plain), ("sprig", role.sprig)):
             output.say(f"\n--- for {whom}\n{text}")
-    output.finish({"role": role.name, "about": role.about, "fields": role.fields, "plain": role.plain, "sprig": role.sprig})
+    output.finish(
+        {"role": role.name, "about": role.about, "fields": role.fields, "plain": role.plain, "sprig": role.sprig}
+    )
 
 
 def _mapping(value: dict[str, Any]) -> str:

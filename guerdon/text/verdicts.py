@@ -19,7 +19,7 @@ YES, NO = "yes", "no"
 NONE = "none"
 
 _QUOTES = "\"'`“”‘’«»"
-_AROUND = DECORATION + _QUOTES + "$-–—"
+_AROUND = DECORATION + _QUOTES + "$"
 _BOXED = re.compile(r"\\(?:boxed|text|mathbf)\s*\{|[{}]")
 _WORDS = {
     **dict.fromkeys(("yes", "right", "correct", "true", "valid"), YES),
@@ -127,7 +127,7 @@ def _labelled(text: str, label: str) -> Iterator[str]:
     named = re.compile(rf"(?:\b{label}\b[*_`]*\s*(?::|=|\bis\b:?)|^\s*=)", re.IGNORECASE)
     alone = re.compile(rf"(?:(?:my|the|final)\s+)*{label}", re.IGNORECASE)
     for place, line in enumerate(lines):
-        bare = line.strip(_AROUND + ":")
+        bare = line.strip(_AROUND + ":-")
         if alone.fullmatch(bare) and place + 1 < len(lines):
             yield _plain(lines[place + 1])
         for found in named.finditer(line):

@@ -25,6 +25,8 @@ from guerdon.tasks.field.program_text import FENCED
 DEBUG, FIX, REFLECT = "debug", "fix", "reflect"
 MARK, STANDS = "? ", "ok"
 HEAD = "def "  # how a program begins
+BEGINS = (HEAD, "import ", "from ", "class ")  # in prose
+FENCE = re.compile(r"^[ \t]*```.*$", re.MULTILINE)
 ENDS_OK = re.compile(r"(?:(?:my |the )?(?:final )?verdict\W*(?:is\W*)?)?(?:ok|okay)\W*\Z", re.IGNORECASE)  # of prose
 
 
@@ -90,11 +92,20 @@ def read_debugged(reply: str) -> tuple[str, str]:
     >>> read_debugged("It adds one." + chr(10) + "```python" + chr(10) + "def f(x): return x" + chr(10) + "```")
     ('It adds one.', 'def f(x): return x')
     """
-    blocks = [*FENCED.finditer(reply)]
+    prose = opened(reply)
+    blocks = [*FENCED.finditer(prose)]
     if blocks:
-        return " ".join(reply[: blocks[0].start()].split()), blocks[-1][1].strip("\n")
+        return " ".join(prose[: blocks[0].start()].split()), blocks[-1][1].strip("\n")
     first, _, rest = reply.strip("\n").partition("\n")
     return (first[len(MARK) :].strip(), rest) if first.startswith(MARK) else ("", reply.strip("\n"))
+
+
+def opened(reply: str) -> str:
+    """A reply in prose whose first block is closed and was never opened, with the fence that is missing: what begins with a
+    program often does without."""
+    fence = FENCE.search(reply)
+    is_closed = fence is not None and fence[0].strip() == "```"
+    return f"```python\n{reply}" if is_closed and reply.startswith(BEGINS) else reply
 
 
 def has_program(reply: str) -> bool:
@@ -108,10 +119,10 @@ def has_program(reply: str) -> bool:
 
 def explained_lines(reply: str) -> int:
     """How many lines at the beginning of a reply to `debug` say what is wrong; blank lines belong to the one before."""
-    blocks = FENCED.search(reply)
-    if blocks is None:
+    block = FENCED.search(opened(reply))
+    if block is None:
         return int(reply.startswith(MARK))
-    return sum(bool(line.strip()) for line in reply[: blocks.start()].split("\n"))
+    return sum(bool(line.strip()) for line in reply[: block.start()].split("\n"))
 
 
 def write_reflections(programs: Sequence[str], said: Sequence[str]) -> str:
@@ -132,9 +143,10 @@ def read_reflections(reply: str) -> Reflections:
     >>> read.programs, read.is_whole
     (('def f(x): return x',), True)
     """
-    blocks = [*FENCED.finditer(reply)]
+    prose = opened(reply)
+    blocks = [*FENCED.finditer(prose)]
     if blocks:
-        return _read_blocks(reply, blocks)
+        return _read_blocks(prose, blocks)
     lines = reply.strip("\n").split("\n")
     stands = lines[-1].rstrip() == STANDS
     programs: list[list[str]] = [[]]
