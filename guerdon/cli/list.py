@@ -209,7 +209,6 @@ def _names(runs: Path) -> dict[str, dict[str, list[str]]]:
     """Of every kind the names by family. The parts that a single recipe has are one family."""
     from guerdon.models import shipped_models
     from guerdon.tasks import task_loading
-    from guerdon.tasks.role_wordings import ROLE_WORDINGS
     from guerdon.training.catalog import listings
 
     recipes: dict[str, list[str]] = {}
@@ -223,7 +222,6 @@ def _names(runs: Path) -> dict[str, dict[str, list[str]]]:
         "recipes": recipes,
         "settings": {"": shelves.setting_names()},
         "tasks": {"": sorted(task_loading.NAMES)},
-        "roles": {"": [*ROLE_WORDINGS]},
         "models": {"": [*shipped_models.SHIPPED, *sorted(shipped_models.NAMES)]},
         "rewards": {"": shelves.reward_names()},
         "parts": {folder: parts[folder] for folder in sorted(parts)},

@@ -75,7 +75,7 @@ def asked_roles(root: Any) -> dict[str, tuple[str, ...]]:
 
 
 def fit_wordings(root: Any, knows_roles: bool) -> None:
-    """Use the values for this kind of model wherever nobody has given another."""
+    """Use the values for this kind of model wherever no other was given."""
     for member, name, each in knobs_by_model(root) if not knows_roles else ():
         if getattr(member, name) == each.sprig:
             setattr(member, name, each.plain)

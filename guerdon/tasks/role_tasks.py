@@ -23,7 +23,7 @@ from guerdon.tasks.family import ANSWER, Family, read_solution
 from guerdon.tasks.judging import judge_roles
 from guerdon.tasks.judging.judge_roles import criteria_in, given_reason, named_line, rubric_answers
 from guerdon.tasks.judging.problem_rewrites import is_rewrite
-from guerdon.tasks.role_wordings import ROLE_WORDINGS, log_read, numbered
+from guerdon.tasks.role_wordings import ROLE_WORDINGS, numbered
 from guerdon.tasks.roles import Turns, proposal, said, tool_call
 
 Talk = Callable[[Family, Task, random.Random], Turns]
@@ -184,9 +184,6 @@ class in_role:
     def observe(self, batch: Batch, play: Play) -> None:
         wording = ROLE_WORDINGS.get(self.role)
         if self.wording and wording is not None and wording.form:
-            asked = [ask.task.family.startswith(f"{self.role}/") for ask in batch.asks]
-            log_read(
-                self.role,
-                (wording.read(text) is not None for text, is_asked in zip(batch.texts, asked, strict=True) if is_asked),
-                play,
-            )
+            replies = zip(batch.texts, batch.asks, strict=True)
+            asked = [text for text, ask in replies if ask.task.family.startswith(f"{self.role}/")]
+            wording.log_read(self.wording, (wording.read(text) is not None for text in asked), play)

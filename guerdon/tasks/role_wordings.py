@@ -8,6 +8,7 @@ Leaves out: the truth about replies of sprig's roles (`roles.py`), and judges, w
 from __future__ import annotations
 
 import dataclasses
+import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -16,7 +17,7 @@ from guerdon.core.wordings import ByModel, by_model
 from guerdon.tasks.field.reflections import debug_view, fix_view, reflect_view
 from guerdon.tasks.judging.judge_roles import critique_view
 from guerdon.tasks.roles import prefer_view, propose_view, revise_view, said, score_view, verify_view
-from guerdon.text.verdicts import NO, YES, read_after, read_line, read_number, read_side, read_verdict
+from guerdon.text.verdicts import NO, NONE, YES, read_after, read_line, read_number, read_side, read_verdict
 
 if TYPE_CHECKING:  # lists need no torch
     from guerdon.core.play import Play
@@ -48,6 +49,18 @@ class RoleWording:
         """The last line of a reply that says this."""
         return self.form.format(str(said).upper() if self.name == "prefer" else said)
 
+    def is_sprigs(self, wording: str) -> bool:
+        """Whether a wording is sprig's, whatever its fields are called there."""
+        return FIELD.sub("{}", wording) == FIELD.sub("{}", self.sprig)
+
+    def log_read(self, wording: str, is_read: Iterable[bool], play: Play) -> None:
+        """Log how many replies to a wording there were in a step, and how many could not be read. Runs in sprig's wording have
+        metrics of their own for that."""
+        if not self.is_sprigs(wording):
+            each = list(is_read)
+            lost = float(each.count(False))
+            play.log(**{f"roles/{self.name}/asked": float(len(each)), f"roles/{self.name}/unreadable": lost})
+
     @property
     def values(self) -> ByModel:
         """Its two values for a knob that is empty for sprig, with the fields as they are called here."""
@@ -64,6 +77,8 @@ class RoleWording:
         return by_model(sprig, plain, role=self.name, places=called, required=required, absent=absent)
 
 
+FIELD = re.compile(r"\{\w+\}")
+TOP = 8  # tries that a forecast is of, as the released code of MASA asks for it
 PROBLEM = "Here is a problem and an answer to it.\n\nProblem:\n{question}\n\nAnswer:\n{answer}\n\n"
 PROGRAM = "{question}\n\nThis program is wrong:\n```python\n{answer}\n```\n\nHere it fails: {failure}\n\n"
 
@@ -154,7 +169,7 @@ ROLE_WORDINGS = {
             "{question}\n\nDo not solve this yet. If you tried it 8 times, how many of your answers would be right? Answer with"
             ' one line, "Forecast: N of 8".',
             "Forecast: {} of 8",
-            lambda reply: read_number(reply, 0, 8, "forecast"),
+            lambda reply: read_forecast(reply),
         ),
         RoleWording(
             "propose",
@@ -169,15 +184,18 @@ ROLE_WORDINGS = {
     )
 }
 
-
-def numbered(text: str) -> str:
-    """The lines of a solution with their numbers.
-
-    >>> print(numbered("9x=36\\n\\nx=4"))
-    1. 9x=36
-    2. x=4
-    """
-    return "\n".join(f"{n}. {line}" for n, line in enumerate(filter(str.strip, text.split("\n")), start=1))
+REFERENCED = RoleWording(  # with the right answer above the one to be verified
+    "verify",
+    "whether an answer is right",
+    ("question", "reference", "answer"),
+    verify_view("{question}", "reference {reference}\n{answer}"),
+    "Here is a problem, its right answer and an answer to be checked.\n\nProblem:\n{question}\n\nRight answer:\n{reference}"
+    "\n\nAnswer to be checked:\n{answer}\n\n"
+    'Is the answer right? Say in one line, "Verdict: yes" or "Verdict: no".',
+    "Verdict: {}",
+    read_verdict,
+)
+MARKED = dataclasses.replace(ROLE_WORDINGS["critique"], sprig=ROLE_WORDINGS["verify"].sprig)  # sprig marks every line
 
 
 def verdict_in(reply: str) -> str | None:
@@ -189,7 +207,36 @@ def verdict_in(reply: str) -> str | None:
     return said(reply, (YES, NO)) or (read_verdict(reply) if "verdict" in reply.lower() else None)
 
 
-def log_read(role: str, is_read: Iterable[bool], play: Play) -> None:
-    """Log how many replies of a role there were in a step, and how many of them could not be read."""
-    each = list(is_read)
-    play.log(**{f"roles/{role}/asked": float(len(each)), f"roles/{role}/unreadable": float(each.count(False))})
+def numbered(text: str) -> str:
+    """The lines of a solution with their numbers.
+
+    >>> print(numbered("9x=36\\n\\nx=4"))
+    1. 9x=36
+    2. x=4
+    """
+    return "\n".join(f"{n}. {line}" for n, line in enumerate(filter(str.strip, text.split("\n")), start=1))
+
+
+def marks_by_critique(text: str, reply: str, right: bool) -> list[float] | None:
+    """A number for every line of a solution by the first wrong one that a reply names: 1 before it, 0, and after it whether the
+    solution is `right`. None where it names none of them.
+
+    >>> marks_by_critique("9x=36\\nx=5\\n= 5", "First wrong line: 2", right=False)
+    [1.0, 0.0, 0.0]
+    """
+    size, first = sum(bool(line.strip()) for line in text.split("\n")), read_line(reply)
+    if first == NONE:
+        return [1.0] * size
+    return None if first is None or first > size else [1.0] * (first - 1) + [0.0] + [float(right)] * (size - first)
+
+
+def read_forecast(reply: str) -> int | None:
+    """How many of 8: the number that a reply begins with, or that it states.
+
+    >>> [read_forecast(text) for text in ("5", " 5 of 8", "9", "It is hard. Forecast: 2", "so 5")]
+    [5, 5, None, 2, None]
+    """
+    number = re.match(r"\s*(\d+)", reply)
+    if number is None:
+        return read_number(reply, 0, TOP, "forecast")
+    return int(number[1]) if int(number[1]) <= TOP else None

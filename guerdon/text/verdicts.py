@@ -2,7 +2,7 @@ r"""Finding a verdict in prose: yes or no, one of two, a whole number on a scale
 
 A reply states its verdict after a label (`Verdict: yes`, `**Score:** 4/5`), on a line of its own; or, if no label has one, in a
 sentence of a known form (`The answer is not correct.`). The last unambiguous statement counts. A reply without one has no
-verdict: None, which is never a value. What stands in quotation marks is somebody else's, unless it is the whole line.
+verdict: None, which is never a value. What stands in quotation marks is quoted and states nothing, unless it is the whole line.
 Leaves out: judges, which are asked for a form and held to it (`judges/judging.py`), and answers (`answers.py`).
 """
 
@@ -130,11 +130,11 @@ def _labelled(text: str, label: str) -> Iterator[str]:
         bare = line.strip(_AROUND + ":-")
         if alone.fullmatch(bare) and place + 1 < len(lines):
             yield _plain(lines[place + 1])
-        for found in named.finditer(line):
-            before = line[: found.start()]
+        for match in named.finditer(line):
+            before = line[: match.start()]
             if before.rstrip("*_ ")[-1:] in (*_QUOTES,) and before.strip(_AROUND):
                 continue  # quoted
-            yield _plain(line[found.end() :])
+            yield _plain(line[match.end() :])
 
 
 def _plain(text: str) -> str:
@@ -161,8 +161,8 @@ def _yes_or_no(rest: str) -> str | None:
 
 
 def _first_word(text: str) -> tuple[str, str]:
-    found = re.match(r"\W*([A-Za-z]+)\b", text)
-    return ("", text) if found is None else (found[1].lower(), text[found.end() :])
+    match = re.match(r"\W*([A-Za-z]+)\b", text)
+    return ("", text) if match is None else (match[1].lower(), text[match.end() :])
 
 
 def _turned(word: str) -> str:
@@ -172,53 +172,53 @@ def _turned(word: str) -> str:
 def _sentences(text: str) -> Iterator[tuple[int, str]]:
     """Yes or no wherever a sentence of a known form says it."""
     for form in (_OPENS, _IS_RIGHT, _CLOSES):
-        for found in form.finditer(text):
-            word = _WORDS[found["word"].lower()]
-            yield found.start(), _turned(word) if found.groupdict().get("denied") else word
+        for match in form.finditer(text):
+            word = _WORDS[match["word"].lower()]
+            yield match.start(), _turned(word) if match.groupdict().get("denied") else word
 
 
 def _one_side(rest: str) -> str | None:
-    found = re.match(r"\W*(?:(?:answer|response|option|solution|candidate)\W+)?\W*([ab])\b", rest, re.IGNORECASE)
-    if found is None:
+    match = re.match(r"\W*(?:(?:answer|response|option|solution|candidate)\W+)?\W*([ab])\b", rest, re.IGNORECASE)
+    if match is None:
         return _last_of(_preferences(rest))
-    after = rest[found.end() :]
-    other = "B" if found[1] in "aA" else "A"
+    after = rest[match.end() :]
+    other = "B" if match[1] in "aA" else "A"
     if re.match(rf"\W*(?:or|and)?\W*(?:answer\W+|option\W+)?\b{other}\b", after, re.IGNORECASE) or (
         after[:1].isspace() and re.search(rf"\b{other}\b", after) and not re.search(_BETTER, after)
     ):
         return None
-    return found[1].lower()
+    return match[1].lower()
 
 
 def _preferences(text: str) -> Iterator[tuple[int, str]]:
     for form in _PREFERS:
-        for found in form.finditer(text):
-            named = found.groupdict()
+        for match in form.finditer(text):
+            named = match.groupdict()
             if not named.get("denied"):
                 side = named.get("side") or ("A" if str(named["nth"]).lower() == "first" else "B")
-                yield found.start(), side.lower()
+                yield match.start(), side.lower()
 
 
-def _on_scale(found: re.Match[str] | None, text: str, low: int, high: int) -> int | None:
-    if found is None or _RANGE.search(text[: found.start()]) or _RANGES_ON.match(text[found.end() :]):
+def _on_scale(match: re.Match[str] | None, text: str, low: int, high: int) -> int | None:
+    if match is None or _RANGE.search(text[: match.start()]) or _RANGES_ON.match(text[match.end() :]):
         return None
-    top, value = found["top"], int(found["number"])
+    top, value = match["top"], int(match["number"])
     return value if low <= value <= high and (top is None or int(top) == high) else None
 
 
 def _rated(text: str, low: int, high: int) -> Iterator[tuple[int, int]]:
-    for found in _RATED.finditer(text):
-        value = _on_scale(found, text, low, high)
+    for match in _RATED.finditer(text):
+        value = _on_scale(match, text, low, high)
         if value is not None:
-            yield found.start(), value
+            yield match.start(), value
 
 
 def _line_or_none(rest: str) -> int | Literal["none"] | None:
     lower = rest.lower()
     if _NO_LINE.match(lower):
         return NONE
-    found = _LINE.match(lower)
-    return int(found["number"]) if found is not None and int(found["number"]) > 0 else None
+    match = _LINE.match(lower)
+    return int(match["number"]) if match is not None and int(match["number"]) > 0 else None
 
 
 def _last_of(stated: Iterator[tuple[int, Said]]) -> Said | None:

@@ -10,7 +10,6 @@ from small import small_lm
 import guerdon as gd
 from guerdon.exams.example_sitting import example_sitting
 from guerdon.recipes.audit.master_rm import (
-    AS_SPRIG,
     KEYS,
     OPENERS,
     cut,
@@ -19,6 +18,7 @@ from guerdon.recipes.audit.master_rm import (
     keyed,
     opened,
 )
+from guerdon.tasks.role_wordings import REFERENCED
 
 CHAIN = gd.tasks.load("chain:2")
 
@@ -30,7 +30,7 @@ def shown(task):
 
 
 def test_a_view_has_problem_reference_and_candidate():
-    view = AS_SPRIG.format(question="chain 7 +5", reference="12", answer="7+5=12\n= 12")
+    view = REFERENCED.sprig.format(question="chain 7 +5", reference="12", answer="7+5=12\n= 12")
     assert view == "verify\nchain 7 +5\nreference 12\n7+5=12\n= 12"
     assert cut("Let us see.\n7+5=12\n= 12") == "Let us see." and cut("7+5=12\n= 12") == "7+5=12" and cut(":") == ":"
 

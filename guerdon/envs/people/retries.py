@@ -23,7 +23,6 @@ from guerdon.tasks.role_wordings import ROLE_WORDINGS
 from guerdon.tasks.roles import said
 from guerdon.tasks.stepwise import by_steps, has_steps
 from guerdon.tasks.task_loading import load
-from guerdon.text.verdicts import NO, YES, read_verdict
 
 Feedback = str | Callable[[Task, str], str]
 
@@ -149,8 +148,8 @@ class with_feedback(OverSource):
             rights.append(self.is_right(ask.task, segment.text))
             if self.critic:
                 reply = await seats[self.critic].act(self._asked(ask.task, segment.text), fresh=True)
-                verdicts.append(said(reply.text, (YES, NO)) if self.ask == VERIFY.sprig else read_verdict(reply.text))
-            if (verdicts[-1] == YES if self.critic else rights[-1]) or len(rights) == self.most:
+                verdicts.append(self._heard(reply.text))
+            if (verdicts[-1] == "yes" if self.critic else rights[-1]) or len(rights) == self.most:
                 break
             if segment.end is End.CUT and self.memory:
                 cut = "tokens"
@@ -168,13 +167,18 @@ class with_feedback(OverSource):
         answer = self.gold(ask.task)
         seats[self.role].teacher_force(ask.shown, answer)
         if self.critic:
-            told = f"{ANSWER}{YES}" if self.ask == VERIFY.sprig else VERIFY.reply(YES)
+            told = f"{ANSWER}yes" if VERIFY.is_sprigs(self.ask) else VERIFY.reply("yes")
             seats[self.critic].teacher_force(self._asked(ask.task, answer), told)
         return seats.episode(**self._outcome([self.is_right(ask.task, answer)], ["yes"]))
 
     def _asked(self, task: Task, answer: str) -> str:
         """What a critic is shown."""
         return self.ask.format(question=task.prompt, answer=answer)
+
+    def _heard(self, reply: str) -> str | None:
+        """A critic's verdict."""
+        verdict = said(reply, ("yes", "no")) if VERIFY.is_sprigs(self.ask) else VERIFY.read(reply)
+        return None if verdict is None else str(verdict)
 
     def again(self, ask: Ask, answer: str, feedback: str | None = None) -> Any:
         """What is shown after a wrong answer; without a critic's `feedback`, with the source's own."""

@@ -20,7 +20,6 @@ from guerdon.core.part import knob, part
 from guerdon.core.recipe import Claim, Recipe, recipe
 from guerdon.core.seeds import derive
 from guerdon.core.task import Sampling, Split, Task
-from guerdon.core.wordings import by_model
 from guerdon.envs.simple import single_turn
 from guerdon.exams.exam import TRUTH, Exam, Sitting
 from guerdon.exams.rates import accuracy
@@ -29,9 +28,7 @@ from guerdon.recipes.house.sft import sft
 from guerdon.tasks.changed_source import ChangedSource
 from guerdon.tasks.family import ANSWER
 from guerdon.tasks.judging.candidates import candidate_verdict, right_candidate, wrong_candidate
-from guerdon.tasks.role_wordings import ROLE_WORDINGS, verdict_in
-from guerdon.tasks.roles import verify_view
-from guerdon.text.verdicts import NO, YES
+from guerdon.tasks.role_wordings import REFERENCED, verdict_in
 
 
 @recipe(
@@ -75,15 +72,7 @@ def master_rm(
     return base
 
 
-VERIFY = ROLE_WORDINGS["verify"]
-PLACES = {name: name for name in ("question", "reference", "answer")}
-AS_SPRIG = verify_view(
-    "{question}", "reference {reference}\n{answer}"
-)  # the role, with the reference above the candidate
-PLAIN = (
-    "Here is a problem, its right answer and an answer to be checked.\n\nProblem:\n{question}\n\nRight answer:\n{reference}"
-    '\n\nAnswer to be checked:\n{answer}\n\nIs it the right answer? Say in one line, "Verdict: yes" or "Verdict: no".'
-)
+YES, NO = "yes", "no"
 SAYS_NOTHING = f"? -\n{ANSWER}{NO}"  # the verdict on what gives no answer
 OPENERS: tuple[str, ...] = ("Let us see.", "We go through it line by line.", "To answer this we work it out:")
 OPENERS += ("First we look at what is given.", "Step 1:", "Here is how it goes:")
@@ -107,13 +96,12 @@ def cut(candidate: str) -> str:
 @part
 class judged_candidates(ChangedSource):
     """The problems of `source` with their answer as a reference and a candidate to judge: a solution, with probability `right`,
-    or a wrong one (`tasks/judging/candidates.py`). With probability `cuts` it is cut to its first line: the verdict is no. A
-    model that does not know sprig's roles is asked in plain language, and learns to say `Verdict: yes` or `Verdict: no`."""
+    or a wrong one (`tasks/judging/candidates.py`). With probability `cuts` it is cut to its first line: the verdict is no."""
 
     source: Any
     cuts: float = knob(default=0.0, ge=0.0, le=1.0)
     right: float = knob(default=0.5, ge=0.0, le=1.0)
-    wording: str = by_model(AS_SPRIG, PLAIN, role="verify", places=PLACES, absent=AS_SPRIG)
+    wording: str = REFERENCED.knob()
 
     def get(self, split: Split, index: int) -> Task:
         base = super().get(split, index)
@@ -126,9 +114,9 @@ class judged_candidates(ChangedSource):
         return self.asked(base, candidate, reply, self.name)
 
     def asked(self, base: Task, candidate: str, reply: str, name: str) -> Task:
-        """A candidate as it is shown, and what is to be said of it."""
+        """A candidate as it is shown, and what is to be said of it: to another model than sprig in plain language."""
         view = self.wording.format(question=base.prompt, reference=base.answer, answer=candidate)
-        told = reply if self.wording == AS_SPRIG else VERIFY.reply(str(verdict_in(reply)))
+        told = reply if REFERENCED.is_sprigs(self.wording) else REFERENCED.reply(str(verdict_in(reply)))
         return Task(base.id, view, told, name, base.level, {**base.meta})
 
     def check(self, task: Task, completion: str) -> float | None:

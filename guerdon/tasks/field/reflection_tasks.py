@@ -21,7 +21,7 @@ from guerdon.core.wordings import unfilled
 from guerdon.tasks.changed_source import ChangedSource
 from guerdon.tasks.field import reflections
 from guerdon.tasks.field.reflections import has_program, read_debugged, read_reflections
-from guerdon.tasks.role_wordings import ROLE_WORDINGS, RoleWording, log_read
+from guerdon.tasks.role_wordings import ROLE_WORDINGS, RoleWording
 from guerdon.tasks.task_loading import load
 
 EMPTY = "pass"  # a wrong program for every problem
@@ -106,8 +106,8 @@ class debugged(ProgramsRead):
         return wording.format(question=task.prompt, answer=program, failure=failure)
 
     def observe(self, batch: Batch, play: Play) -> None:
-        if self.asked_in is not None and getattr(self, self.asked_in.name) != self.asked_in.sprig:
-            log_read(self.asked_in.name, map(has_program, batch.texts), play)
+        if self.asked_in is not None:
+            self.asked_in.log_read(getattr(self, self.asked_in.name), map(has_program, batch.texts), play)
 
 
 @part
@@ -153,8 +153,7 @@ class reflecting(ProgramsRead):
         return read_reflections(completion).final
 
     def observe(self, batch: Batch, play: Play) -> None:
-        if self.wording != REFLECT.sprig:
-            log_read(REFLECT.name, map(has_program, batch.texts), play)
+        REFLECT.log_read(self.wording, map(has_program, batch.texts), play)
 
     def solution(self, task: Task) -> str:
         draw = random.Random(derive(0, f"reflections {task.key}"))

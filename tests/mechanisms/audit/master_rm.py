@@ -11,13 +11,13 @@ from guerdon.exams.example_sitting import example_sitting
 from guerdon.recipes.audit.master_rm import (
     KEYS,
     OPENERS,
-    PLAIN,
     cut,
     false_positives,
     judged_candidates,
     keyed,
     opened,
 )
+from guerdon.tasks.role_wordings import REFERENCED
 
 CHAIN = gd.tasks.load("chain:2")
 MIXED = gd.tasks.load("chain:1+addition:1")
@@ -32,7 +32,7 @@ def items(number=60, source=CHAIN, part=judged_candidates, split="train", **knob
 
 def in_plain_words(problem, reference, candidate, reply):
     """What a model is shown that does not know sprig's roles, what it should say, and whether two replies are right."""
-    source = judged_candidates(CHAIN, wording=PLAIN)
+    source = judged_candidates(CHAIN, wording=REFERENCED.plain)
     task = source.asked(gd.Task("0", problem, reference), candidate, reply, "of")
     return [task.prompt, task.answer, source.check(task, "It is not.\n**Verdict:** No."), source.check(task, "= yes")]
 
@@ -122,7 +122,7 @@ mechanism = Mechanism(
             ],
             [
                 "verify\n7 +5\nreference 12\n= 12",
-                PLAIN.format(question="7 +5", reference="12", answer="= 13"),
+                REFERENCED.plain.format(question="7 +5", reference="12", answer="= 13"),
                 *("Verdict: no", 1.0, 0.0),
             ],
         ),

@@ -13,14 +13,13 @@ from guerdon.core.column import Column, Reason
 from guerdon.core.example import ExamplePlay
 from guerdon.core.pack import pack
 from guerdon.recipes.process.tp_grpo_thought.parts import (
-    CRITIQUE,
     by_line,
     each_line,
     marked_lines,
     paid_later,
-    read_critique,
     read_marks,
 )
+from guerdon.tasks.role_wordings import MARKED, marks_by_critique
 from guerdon.tasks.roles import verify_view
 
 FAMILY = gd.tasks.load("equation:2")
@@ -113,7 +112,7 @@ PAID, HALF = 1 + 0.5 * 2 / 3, 1 + 0.2 * 2 / 3
 EXAM = "Exam(source=chain(), metrics=[sound(), judged_steps(reward=each_line(task=chain())), "
 EXAM += "farmed(reward=each_line(task=chain()))], env=single_turn(), name='steps', tasks=128, tries=1)"
 CRITIQUES = [("1", True), ("line 2", False), ("3", True), ("4", True), ("none", False)]
-IN_WORDS = CRITIQUE.plain.format(question=TASK.prompt, answer="1. 9x=36\n2. x=5\n3. = 5")
+IN_WORDS = MARKED.plain.format(question=TASK.prompt, answer="1. 9x=36\n2. x=5\n3. = 5")
 GREEDY = gd.Sampling(temperature=0.0, max_tokens=7)
 
 mechanism = Mechanism(
@@ -184,21 +183,21 @@ mechanism = Mechanism(
         ),
         "the first wrong line in plain language": (
             lambda: [
-                *(read_critique(TEXT, f"First wrong line: {said}", right) for said, right in CRITIQUES),
-                read_critique(TEXT, "It is wrong.", right=True),
-                read_critique("\n9x=36\n\n= 4", "**First wrong line:** 2.", right=False),
+                *(marks_by_critique(TEXT, f"First wrong line: {said}", right) for said, right in CRITIQUES),
+                marks_by_critique(TEXT, "It is wrong.", right=True),
+                marks_by_critique("\n9x=36\n\n= 4", "**First wrong line:** 2.", right=False),
             ],
             [[0, 1, 1], [1, 0, 0], [1, 1, 0], None, [1, 1, 1], None, [1, 0]],
         ),
         "by a model that follows instructions": (
-            lambda: marked((TEXT, "First wrong line: 2", 0.0), (TEXT, "Hm.", 1.0), wording=CRITIQUE.plain),
+            lambda: marked((TEXT, "First wrong line: 2", 0.0), (TEXT, "Hm.", 1.0), wording=MARKED.plain),
             [
                 *([1.0, nan], [[1, 0, 0], None]),
                 [[TASK.id, IN_WORDS, GREEDY, {"policy": "judge"}, "single_turn()"]] * 2,
             ],
         ),
         "of replies that cannot be read": (
-            lambda: marked(*[(TEXT, "Hm.", 0.0)] * 3, (TEXT, "1", 1.0), wording=CRITIQUE.plain, noted=True),
+            lambda: marked(*[(TEXT, "Hm.", 0.0)] * 3, (TEXT, "1", 1.0), wording=MARKED.plain, noted=True),
             {"judge/unread": 0.75, "roles/critique/asked": 4.0, "roles/critique/unreadable": 3.0},
         ),
         "of sprig's": (lambda: marked((TEXT, "", 0.0), noted=True), {"judge/unread": 1.0}),

@@ -9,7 +9,6 @@ Leaves out: forecasts by a value head (`curricula/forecast_problems.py`), of len
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Sequence
 from typing import Any, Literal
 
@@ -28,13 +27,11 @@ from guerdon.core.play import Play
 from guerdon.core.task import Ask, Sampling
 from guerdon.core.wordings import by_model
 from guerdon.select.hints import begun
-from guerdon.tasks.role_wordings import ROLE_WORDINGS, log_read
+from guerdon.tasks.role_wordings import ROLE_WORDINGS, TOP
 
 ROLE = "meta"  # who forecasts
-TOP = 8  # a forecast is so many of 8 tries, as the released code of MASA asks for it
 BASE = 0.01  # of the reward, in the paper and its code
 FORECAST = ROLE_WORDINGS["forecast"]
-AS_SPRIG = FORECAST.sprig.format(question="{prompt}")
 
 
 @part
@@ -49,8 +46,7 @@ class asked_first:
     The reply begins with `start` (given, never learned), so that one token is enough and even a model that knows no
     instructions says a number there, if not yet a meaningful one. `env` plays one turn of role `meta`; the recipe seats it.
     What was said waits here for `with_forecasts` of the same step: not for runs that play `ahead`.
-    A model that does not know sprig's roles is asked in plain language and goes on from "Forecast: ". A longer reply to a
-    wording of your own (`start=""`, and `sampling`) is read where it says `Forecast: 5`, `5 of 8` or `5/8`.
+    A model that does not know sprig's roles is asked in plain language, and begins with "Forecast: ".
 
     *Biased* on purpose, by forecasts that may be wrong: what is left out is not seen to change. Logs `forecast/gated`, the
     share left out, and `forecast/readable`.
@@ -77,8 +73,7 @@ class asked_first:
         self.waiting.append(replies)
         forecasts: list[list[float]] = [[] for _ in asks]
         said = [read_forecast(episode, self.start) for episode in replies]
-        if self.template != AS_SPRIG:
-            log_read("forecast", [forecast is not None for forecast in said], play)
+        FORECAST.log_read(self.template, (forecast is not None for forecast in said), play)
         for place, forecast in enumerate(said):
             if forecast is not None:
                 forecasts[place // self.tries].append(forecast)
@@ -86,12 +81,9 @@ class asked_first:
         settled = [is_on and self.is_settled(each, play) for each in forecasts]
         if asks and all(settled):
             settled[int(np.argmin([abs(np.mean(each) - 0.5) for each in forecasts]))] = False
-        play.log(
-            **{
-                "forecast/gated": sum(settled) / max(len(asks), 1),
-                "forecast/readable": sum(map(len, forecasts)) / max(len(replies), 1),
-            }
-        )
+        noted = {"forecast/gated": sum(settled) / max(len(asks), 1)}
+        noted["forecast/readable"] = sum(map(len, forecasts)) / max(len(replies), 1)
+        play.log(**noted)
         return [ask for ask, gone in zip(asks, settled, strict=True) if not gone]
 
     def question(self, ask: Ask, play: Play) -> Ask:
@@ -113,10 +105,9 @@ class with_forecasts(FieldColumns):
     a try and, of a forecast $\hat p$, $0.01^{|p - \hat p|}$ with $p$ the mean of `column` over the problem's tries: 1 for what
     came true, a tenth for being off by a half.
 
-    The difficulty reward of MASA (Kim et al. 2025, arXiv:2510.03259). A forecast that cannot be read is paid 0, or with
-    `unread="left_out"`, as for models that do not know sprig's roles, nothing; nor is one of a
-    problem that was left out, or whose tries have no value. What is paid nothing is not learned from. Forecasts and tries are
-    of two roles, so that no comparison in groups mixes them.
+    The difficulty reward of MASA (Kim et al. 2025, arXiv:2510.03259). A forecast that cannot be read is paid 0, with
+    `unread="left_out"` (of models that do not know sprig's roles) nothing, as one of a problem that was left out, or whose
+    tries have no value; it is not learned from. Forecasts and tries are of two roles, so that no group mixes them.
 
     Logs `forecast/error` (the mean of $|p - \hat p|$ of what could be read) and `forecast/correlation`, over problems.
     """
@@ -143,9 +134,8 @@ class with_forecasts(FieldColumns):
         self._log([(p, f) for p, f in pairs if p == p and f is not None], play)
         value, reason = tries.value.clone(), tries.reason.clone()
         unread = 0.0 if self.unread == "zero" else math.nan
-        value[batch.K :] = torch.tensor(
-            [unread if p == p and f is None else BASE ** abs(p - (f or 0.0)) for p, f in pairs]
-        )
+        paid = [unread if p == p and f is None else BASE ** abs(p - (f or 0.0)) for p, f in pairs]
+        value[batch.K :] = torch.tensor(paid)
         reason[batch.K :] = value[batch.K :].isnan().to(torch.int8)  # not applicable
         return whole.with_cols({self.gives_to: Column("track", value, reason)})
 
@@ -159,11 +149,9 @@ class with_forecasts(FieldColumns):
 
 
 def read_forecast(episode: Episode, start: str = "") -> float | None:
-    """The share that a forecast says: the first whole number after its start, 0 to 8, of 8; or the one that a reply in prose
-    states. None where there is none."""
+    """The share that a forecast says, of 8: the number after its start, or that it states. None where there is none."""
     if episode.failed or not episode.segments:
         return None
     text = episode.segments[0].text
-    number = re.match(r"\s*(\d+)", text[len(start) :] if text.startswith(start) else text)
-    stated = FORECAST.read(text) if number is None else int(number[1])
-    return int(stated) / TOP if stated is not None and int(stated) <= TOP else None
+    said = FORECAST.read(text[len(start) :] if text.startswith(start) else text)
+    return None if said is None else int(said) / TOP

@@ -20,18 +20,13 @@ from guerdon.core.levels import gather_up
 from guerdon.core.part import knob, part
 from guerdon.core.play import Play
 from guerdon.core.task import Ask, Sampling, Task
-from guerdon.core.wordings import by_model
 from guerdon.credit.track_steps import with_step_column
 from guerdon.envs.simple import single_turn
 from guerdon.rewards.asking.function import Leaf
 from guerdon.rewards.stage.step_labels import line_ends
 from guerdon.tasks.family import read_solution
-from guerdon.tasks.role_wordings import ROLE_WORDINGS, log_read, numbered
+from guerdon.tasks.role_wordings import MARKED, marks_by_critique, numbered
 from guerdon.tasks.stepwise import by_steps
-from guerdon.text.verdicts import NONE, read_line
-
-AS_SPRIG, CRITIQUE = ROLE_WORDINGS["verify"].sprig, ROLE_WORDINGS["critique"]
-PLACES = dict(zip(CRITIQUE.fields, CRITIQUE.fields, strict=True))
 
 
 @part
@@ -85,7 +80,7 @@ class marked_lines(FieldColumns):
     correct: Needs = "correct"
     max_tokens: int = knob(default=256, ge=1)
     gives_to: Gives = "judged"
-    wording: str = by_model(AS_SPRIG, CRITIQUE.plain, role="critique", places=PLACES, absent=AS_SPRIG)
+    wording: str = MARKED.knob()
 
     shelf = "scores"
 
@@ -94,25 +89,19 @@ class marked_lines(FieldColumns):
         texts = [
             episode.segments[int(batch.place[g])].text for episode, g in zip(tried, batch.leaf.tolist(), strict=True)
         ]
-        greedy, is_sprig = Sampling(temperature=0.0, max_tokens=self.max_tokens), self.wording == AS_SPRIG
-        asks = [
-            Ask(
-                episode.task,
-                prompt=self.wording.format(question=episode.task.prompt, answer=text if is_sprig else numbered(text)),
-                sampling=greedy,
-                seats={"policy": self.judge},
-            )
-            for episode, text in zip(tried, texts, strict=True)
-        ]
+        greedy, is_sprig = Sampling(temperature=0.0, max_tokens=self.max_tokens), MARKED.is_sprigs(self.wording)
+        shown = [text if is_sprig else numbered(text) for text in texts]
+        asked = [self.wording.format(question=e.task.prompt, answer=text) for e, text in zip(tried, shown, strict=True)]
+        how: dict[str, Any] = {"sampling": greedy, "seats": {"policy": self.judge}}
+        asks = [Ask(episode.task, prompt=prompt, **how) for episode, prompt in zip(tried, asked, strict=True)]
         replies = [episode.segments[-1].text if episode.segments else "" for episode in play(asks, single_turn())]
         value, detail = torch.full((batch.K,), float("nan")), {}
         for k, (text, reply, right) in enumerate(zip(texts, replies, batch[self.correct].tolist(), strict=True)):
-            said = (read_marks if is_sprig else read_critique)(text, reply, right > 0)
+            said = (read_marks if is_sprig else marks_by_critique)(text, reply, right > 0)
             if said:
                 value[k], detail[k] = sum(said), {"steps": said}
         play.log(**{"judge/unread": float(value.isnan().double().mean()) if batch.K else 0.0})
-        if not is_sprig:
-            log_read("critique", (~value.isnan()).tolist(), play)
+        MARKED.log_read(self.wording, (~value.isnan()).tolist(), play)
         reason = torch.where(value.isnan(), int(Reason.NOT_APPLICABLE), int(Reason.VALUE)).to(torch.int8)
         return batch.with_cols({self.gives_to: Column("track", value, reason, detail)})
 
@@ -134,18 +123,6 @@ def read_marks(text: str, reply: str, right: bool) -> list[float] | None:
     if not said or (len(said) < len(lines) and said[-1]):
         return None
     return said + [float(right)] * (len(lines) - len(said))
-
-
-def read_critique(text: str, reply: str, right: bool) -> list[float] | None:
-    """A number for every line of a solution by the first wrong one that a reply names; None where it names none of them.
-
-    >>> read_critique("9x=36\\nx=5\\n= 5", "First wrong line: 2", right=False)
-    [1.0, 0.0, 0.0]
-    """
-    size, first = sum(bool(line.strip()) for line in text.split("\n")), read_line(reply)
-    if first is None or (first != NONE and first > size):
-        return None
-    return [1.0] * size if first == NONE else [1.0] * (first - 1) + [0.0] + [float(right)] * (size - first)
 
 
 @part
