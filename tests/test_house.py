@@ -172,7 +172,7 @@ LONG_METHODS = {  # a published method: its lines, with its own parts and withou
     "oreal": 193,
     "reward-consistency-contrast-instructions": 193,
     "exit": 190,
-    "masa": 181,
+    "masa": 180,
     "plan-rewardbench": 179,
     "biprm": 172,
 }

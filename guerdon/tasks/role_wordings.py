@@ -79,7 +79,7 @@ class RoleWording:
 
 FIELD = re.compile(r"\{\w+\}")
 TOP = 8  # tries that a forecast is of, as the released code of MASA asks for it
-PROBLEM = "Here is a problem and an answer to it.\n\nProblem:\n{question}\n\nAnswer:\n{answer}\n\n"
+ABOUT = "\n\nProblem:\n{question}\n\nAnswer:\n{answer}"  # the request stands first: small models keep to its form then
 PROGRAM = "{question}\n\nThis program is wrong:\n```python\n{answer}\n```\n\nHere it fails: {failure}\n\n"
 
 ROLE_WORDINGS = {
@@ -90,7 +90,8 @@ ROLE_WORDINGS = {
             "whether an answer is right",
             ("question", "answer"),
             verify_view("{question}", "{answer}"),
-            PROBLEM + 'Is the answer right? Check it briefly. End with one line, "Verdict: yes" or "Verdict: no".',
+            "Check whether an answer to a problem is right. Say briefly why, then end with one line:"
+            ' "Verdict: yes" if it is right, or "Verdict: no" if it is wrong.' + ABOUT,
             "Verdict: {}",
             read_verdict,
         ),
@@ -99,9 +100,8 @@ ROLE_WORDINGS = {
             "how good an answer is, from 1 to 5",
             ("question", "answer"),
             score_view("{question}", "{answer}"),
-            PROBLEM
-            + "How good is the answer, from 1 (wrong from the start) to 5 (right)? Check it briefly. End with one"
-            ' line, "Score: N of 5".',
+            "Score an answer to a problem from 1 to 5. Say briefly why, then end with one line: "
+            '"Score: 5 of 5" if it is right, down to "Score: 1 of 5" if it is wrong from the start.' + ABOUT,
             "Score: {} of 5",
             lambda reply: read_number(reply, 1, 5),
         ),
@@ -110,9 +110,9 @@ ROLE_WORDINGS = {
             "which of two answers is better",
             ("question", "first", "second"),
             prefer_view("{question}", "{first}", "{second}"),
-            "Here is a problem and two answers to it.\n\nProblem:\n{question}\n\nAnswer A:\n{first}\n\n"
-            "Answer B:\n{second}\n\n"
-            'Which answer is better? Compare them briefly. End with one line, "Better: A" or "Better: B".',
+            "Compare two answers to a problem. Say briefly why one is better, then end with one line: "
+            '"Better: A" if answer A is better, or "Better: B" if answer B is better.\n\nProblem:\n{question}'
+            "\n\nAnswer A:\n{first}\n\nAnswer B:\n{second}",
             "Better: {}",
             read_side,
         ),
@@ -121,10 +121,8 @@ ROLE_WORDINGS = {
             "the number of the first wrong line of a solution, or none",
             ("question", "answer"),
             critique_view("{question}", "{answer}"),
-            "Here is a problem and a solution to it, whose lines are numbered.\n\nProblem:\n{question}\n\n"
-            "Solution:\n{answer}\n\n"
-            'Check each line. End with one line, "First wrong line: N" with the number of the first line that is wrong, or'
-            ' "First wrong line: none".',
+            'Check each line of a solution to a problem, then end with one line: "First wrong line: N", N being the number of'
+            ' the first line that is wrong, or "First wrong line: none".\n\nProblem:\n{question}\n\nSolution:\n{answer}',
             "First wrong line: {}",
             read_line,
         ),
@@ -166,8 +164,9 @@ ROLE_WORDINGS = {
             "how many of 8 tries at a problem will be right",
             ("question",),
             "rate\n{question}",
-            "{question}\n\nDo not solve this yet. If you tried it 8 times, how many of your answers would be right? Answer with"
-            ' one line, "Forecast: N of 8".',
+            "Estimate how many of 8 tries at a problem you would get right. Do not solve it. Say it in one line: "
+            '"Forecast: 8 of 8" if all would be right, down to "Forecast: 0 of 8" if none would.'
+            "\n\nProblem:\n{question}",
             "Forecast: {} of 8",
             lambda reply: read_forecast(reply),
         ),
@@ -189,9 +188,9 @@ REFERENCED = RoleWording(  # with the right answer above the one to be verified
     "whether an answer is right",
     ("question", "reference", "answer"),
     verify_view("{question}", "reference {reference}\n{answer}"),
-    "Here is a problem, its right answer and an answer to be checked.\n\nProblem:\n{question}\n\nRight answer:\n{reference}"
-    "\n\nAnswer to be checked:\n{answer}\n\n"
-    'Is the answer right? Say in one line, "Verdict: yes" or "Verdict: no".',
+    "Check whether an answer to a problem agrees with the right answer. Say in one line: "
+    '"Verdict: yes" if it does, or "Verdict: no" if it does not.\n\nProblem:\n{question}'
+    "\n\nRight answer:\n{reference}\n\nAnswer to be checked:\n{answer}",
     "Verdict: {}",
     read_verdict,
 )

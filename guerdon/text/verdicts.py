@@ -134,7 +134,9 @@ def _labelled(text: str, label: str) -> Iterator[str]:
             before = line[: match.start()]
             if before.rstrip("*_ ")[-1:] in (*_QUOTES,) and before.strip(_AROUND):
                 continue  # quoted
-            yield _plain(line[match.end() :])
+            rest = _plain(line[match.end() :])
+            again = named.match(rest)  # `the verdict is "Verdict: yes"`
+            yield _plain(rest[again.end() :]) if again is not None else rest
 
 
 def _plain(text: str) -> str:

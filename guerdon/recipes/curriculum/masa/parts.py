@@ -81,9 +81,8 @@ class asked_first:
         settled = [is_on and self.is_settled(each, play) for each in forecasts]
         if asks and all(settled):
             settled[int(np.argmin([abs(np.mean(each) - 0.5) for each in forecasts]))] = False
-        noted = {"forecast/gated": sum(settled) / max(len(asks), 1)}
-        noted["forecast/readable"] = sum(map(len, forecasts)) / max(len(replies), 1)
-        play.log(**noted)
+        play.log(**{"forecast/gated": sum(settled) / max(len(asks), 1)})
+        play.log(**{"forecast/readable": sum(map(len, forecasts)) / max(len(replies), 1)})
         return [ask for ask, gone in zip(asks, settled, strict=True) if not gone]
 
     def question(self, ask: Ask, play: Play) -> Ask:
