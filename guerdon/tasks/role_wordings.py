@@ -226,7 +226,11 @@ def marks_by_critique(text: str, reply: str, right: bool) -> list[float] | None:
     size, first = sum(bool(line.strip()) for line in text.split("\n")), read_line(reply)
     if first == NONE:
         return [1.0] * size
-    return None if first is None or first > size else [1.0] * (first - 1) + [0.0] + [float(right)] * (size - first)
+    return (
+        None
+        if not isinstance(first, int) or first > size
+        else [1.0] * (first - 1) + [0.0] + [float(right)] * (size - first)
+    )
 
 
 def read_forecast(reply: str) -> int | None:

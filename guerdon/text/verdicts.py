@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from typing import Literal, TypeVar
+from typing import TypeVar
 
 Said = TypeVar("Said")
 
@@ -64,22 +64,22 @@ _LINE = re.compile(
 _NO_LINE = re.compile(r"(?:none|no(?:ne of them| (?:wrong )?line\w*)?|there is none|n/?a)\b")
 
 
-def read_verdict(text: str, label: str = "verdict") -> Literal["yes", "no"] | None:
+def read_verdict(text: str, label: str = "verdict") -> str | None:
     """Whether a reply says yes or no.
 
     >>> [read_verdict(t) for t in ("**Verdict:** Yes.", "So the answer is not right.", "Verdict: yes or no", "Hm.")]
     ['yes', 'no', None, None]
     """
-    return _last(text, label, _yes_or_no) or _last_of(_sentences(text))  # type: ignore[return-value]
+    return _last(text, label, _yes_or_no) or _last_of(_sentences(text))
 
 
-def read_side(text: str, label: str = "better") -> Literal["a", "b"] | None:
+def read_side(text: str, label: str = "better") -> str | None:
     """Which of two a reply prefers.
 
     >>> [read_side(t) for t in ("Better: B, by far", "I prefer answer A.", "Both are good.")]
     ['b', 'a', None]
     """
-    return _last(text, label, _one_side) or _last_of(_preferences(text))  # type: ignore[return-value]
+    return _last(text, label, _one_side) or _last_of(_preferences(text))
 
 
 def read_number(text: str, low: int, high: int, label: str = "score") -> int | None:
@@ -92,13 +92,14 @@ def read_number(text: str, low: int, high: int, label: str = "score") -> int | N
     return said if said is not None else _last_of(_rated(text, low, high))
 
 
-def read_line(text: str, label: str = "first wrong line") -> int | Literal["none"] | None:
+def read_line(text: str, label: str = "first wrong line") -> int | str | None:
     """The number of a line, from 1, or `none`.
 
     >>> [read_line(t) for t in ("First wrong line: 3", "First wrong line: **none**", "Line 3 looks odd.")]
     [3, 'none', None]
     """
-    return _last(text, label, _line_or_none)
+    said: int | str | None = _last(text, label, _line_or_none)
+    return said
 
 
 def read_after(text: str, label: str) -> str | None:
@@ -215,7 +216,7 @@ def _rated(text: str, low: int, high: int) -> Iterator[tuple[int, int]]:
             yield match.start(), value
 
 
-def _line_or_none(rest: str) -> int | Literal["none"] | None:
+def _line_or_none(rest: str) -> int | str | None:
     lower = rest.lower()
     if _NO_LINE.match(lower):
         return NONE
