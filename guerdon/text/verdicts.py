@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from typing import TypeVar
+from typing import Any, TypeVar
 
 Said = TypeVar("Said")
 
@@ -216,7 +216,7 @@ def _rated(text: str, low: int, high: int) -> Iterator[tuple[int, int]]:
             yield match.start(), value
 
 
-def _line_or_none(rest: str) -> int | str | None:
+def _line_or_none(rest: str) -> Any:  # a number, a word, or None
     lower = rest.lower()
     if _NO_LINE.match(lower):
         return NONE
