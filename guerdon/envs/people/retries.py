@@ -11,10 +11,11 @@ import re
 from collections.abc import Callable
 from typing import Any
 
+from guerdon.core.batch import Batch
 from guerdon.core.episode import End, Episode
 from guerdon.core.errors import UserError
 from guerdon.core.part import knob, part
-from guerdon.core.play import Seats, seats_alone
+from guerdon.core.play import Play, Seats, seats_alone
 from guerdon.core.task import Ask, Conversation, Split, Task
 from guerdon.core.wordings import by_model
 from guerdon.envs.world_turns import PlayedOut
@@ -33,6 +34,7 @@ IN_WORDS = (  # for models that do not know sprig's roles
 )
 FIELDS = {"question": "prompt", "answer": "answer", "feedback": "feedback"}
 VERIFY = ROLE_WORDINGS["verify"]
+UNREADABLE = "unreadable"  # of a critic's verdicts, in `info`
 
 
 class OverSource(PlayedOut):
@@ -82,7 +84,8 @@ class with_feedback(OverSource):
 
     `template` is what comes back, with `{prompt}`, `{answer}` and `{feedback}` where these stand. Without one it is the
     form of revisions that sprig knows, with the feedback below it unless it is "verdict", for being asked again says that.
-    Other models are asked in plain language, and so is a critic (`ask`); its verdict is read from prose too.
+    Other models are asked in plain language, and so is a critic (`ask`), whose verdict is then read from prose: those that
+    cannot be read do not count in its goal, and `info` has their number, `unreadable`.
     `memory=False` shows every attempt the template alone: each is a track of its own, as sprig was taught; with memory they
     are one conversation. `source` is a task source, or the name of one.
 
@@ -189,11 +192,21 @@ class with_feedback(OverSource):
 
     def _outcome(self, rights: list[bool], verdicts: list[str | None]) -> dict[str, Any]:
         goal: Any = float(rights[-1])
+        told: dict[str, Any] = {}
         if self.critic:
-            true = [verdict == ("yes" if right else "no") for verdict, right in zip(verdicts, rights, strict=True)]
-            goal = {self.role: goal, self.critic: sum(true) / len(true)}
+            counts, said = VERIFY.is_sprigs(self.ask), zip(verdicts, rights, strict=True)
+            true = [verdict == ("yes" if right else "no") for verdict, right in said if verdict is not None or counts]
+            goal = {self.role: goal, **({self.critic: sum(true) / len(true)} if true else {})}
+            told = {} if counts else {UNREADABLE: verdicts.count(None)}
         first = rights.index(True) + 1 if any(rights) else 0
-        return {"goal": goal, "first_right": first, "attempts": len(rights)}
+        return {"goal": goal, "first_right": first, "attempts": len(rights), **told}
+
+    def observe(self, batch: Batch, play: Play) -> None:
+        """Log how many of a critic's verdicts could not be read."""
+        played = [episode.info for episode in batch.episodes if UNREADABLE in episode.info]
+        lost, asked = (sum(int(info[name]) for info in played) for name in (UNREADABLE, "attempts"))
+        if self.critic:
+            VERIFY.log_read(self.ask, [False] * lost + [True] * (asked - lost), play)
 
 
 def filled(template: str, **words: str) -> str:
