@@ -21,8 +21,8 @@ guerdon: verpo needs tests one by one, which my.csv does not have: --data FILE w
 Which of them is for your problem: [methods](methods.md). `guerdon list recipes --usable` prints the table below, `guerdon show NAME` what a recipe needs in full. [Your own data](your_own_data.md) describes the columns, [tools](tools.md) and
 [your own task](your_own_task.md) the last two forms. A test trains every cell (`tests/recipes/test_usable.py`). `python scripts/document_usable.py` writes this page.
 """
-CELLS = """**yes**: trains, with sprig and with any chat model. *sprig*, *chat*: only with such a model: sprig calls one tool, and only sprig knows the words in which its
-[roles](roles.md) are asked. *set KNOB*: trains if you give `--set KNOB=...`. Empty: does not train on it, and says so.
+CELLS = """**yes**: trains, with sprig and with any chat model. *sprig*, *chat*: only with such a model: sprig calls one tool,
+and some methods need Guerdon's own decoder. A model is asked to act in [roles](roles.md#the-wording-of-roles) in words that it knows. *set KNOB*: trains if you give `--set KNOB=...`. Empty: does not train on it, and says so.
 """
 FIXED = """## Fixed worlds
 

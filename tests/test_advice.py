@@ -89,9 +89,10 @@ def test_what_stands_in_for_a_need_was_not_measured() -> None:
     assert grpo.command == "guerdon train grpo --data prompts.csv --answer none --reward judge.py:judge --model sprig"
 
 
-def test_roles_need_sprig() -> None:
+def test_a_method_in_roles_is_for_any_model_and_one_in_our_decoder_is_not() -> None:
     names = {m: [each.recipe.name for each in advise(["tests"], "sparse", m)] for m in ("sprig", "a/folder")}
-    assert "reflexicoder" in names["sprig"] and "reflexicoder" not in names["a/folder"]
+    assert "reflexicoder" in names["sprig"] and "reflexicoder" in names["a/folder"]
+    assert "intro" in names["sprig"] and "intro" not in names["a/folder"]
 
 
 def test_grpo_comes_first_where_nothing_tells_methods_apart() -> None:

@@ -134,7 +134,7 @@ def test_list_says_what_there_is(cli: Cli) -> None:
     assert all(word in said.out for word in ("grpo", "countdown", "tabular", "guerdon list recipes"))
     assert "arXiv:2402.03300" in cli("list", "recipes").out
     found = cli("list", "--json").json
-    assert set(found) == {"recipes", "settings", "tasks", "models", "rewards", "parts", "runs"}
+    assert set(found) == {"recipes", "settings", "tasks", "roles", "models", "rewards", "parts", "runs"}
     grpo = next(r for r in found["recipes"] if r["recipe"] == "grpo")
     assert grpo["family"] == "house" and grpo["paper"] and grpo["about"] and grpo["claim"] == []
     parts = {p["part"]: p for p in cli("list", "parts", "--json").json["parts"]}

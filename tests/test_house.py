@@ -163,7 +163,7 @@ LONG_METHODS = {  # a published method: its lines, with its own parts and withou
     "auto-cei": 277,
     "clpo": 256,
     "dr-saf": 243,
-    "tp-grpo-thought": 238,
+    "tp-grpo-thought": 236,
     "reasonflux-prm": 227,
     "what-srms-reward": 220,
     "regret-preference-model": 219,
@@ -172,7 +172,7 @@ LONG_METHODS = {  # a published method: its lines, with its own parts and withou
     "oreal": 193,
     "reward-consistency-contrast-instructions": 193,
     "exit": 190,
-    "masa": 181,
+    "masa": 180,
     "plan-rewardbench": 179,
     "biprm": 172,
 }

@@ -41,7 +41,9 @@ class Kind:
 def list_names(
     what: Annotated[
         str | None,
-        typer.Argument(metavar="recipes|settings|tasks|models|rewards|parts|runs", help="Default: a summary of all."),
+        typer.Argument(
+            metavar="recipes|settings|tasks|roles|models|rewards|parts|runs", help="Default: a summary of all."
+        ),
     ] = None,
     family: Annotated[
         str | None,
@@ -65,7 +67,7 @@ def list_names(
     folder: Annotated[str, typer.Option("--dir", metavar="DIR", help="Folder for `list runs`.")] = "runs",
     as_json: Json = False,
 ) -> int:
-    """List recipes, settings, tasks, models, rewards, parts and runs. `guerdon show NAME` describes one."""
+    """List recipes, settings, tasks, roles, models, rewards, parts and runs. `guerdon show NAME` describes one."""
     if what is not None and what not in KINDS:
         raise unknown("kind of thing to list", what, KINDS)
     output = Output(as_json)
@@ -299,6 +301,22 @@ def _tasks(_: Path) -> list[dict[str, Any]]:
     ]
 
 
+def _roles(_: Path) -> list[dict[str, Any]]:
+    from guerdon.tasks.role_wordings import ROLE_WORDINGS
+
+    return [
+        {
+            "role": each.name,
+            "fields": " ".join(f"{{{name}}}" for name in each.fields),
+            "reply": each.about,
+            "ends on": each.form.format("..."),
+            "plain": each.plain,
+            "sprig": each.sprig,
+        }
+        for each in ROLE_WORDINGS.values()
+    ]
+
+
 def _models(_: Path) -> list[dict[str, Any]]:
     from guerdon.models.shipped_models import NAMES, SHIPPED, version
 
@@ -441,6 +459,11 @@ KINDS = {
         "model",
     ),
     "tasks": Kind(_tasks, (TableColumn("task"), TableColumn("family", 2), TableColumn("about", 1, 24)), "family"),
+    "roles": Kind(
+        _roles,
+        (TableColumn("role"), TableColumn("fields", 1), TableColumn("reply", 2, 24), TableColumn("ends on", 3)),
+        "role",
+    ),
     "models": Kind(_models, (TableColumn("model"), TableColumn("family", 2), TableColumn("about", 1, 24)), "family"),
     "rewards": Kind(
         _rewards,

@@ -175,6 +175,9 @@ def numbers(event: StepDone, key: str = "") -> str:
         words.append(f"reward {event.metrics['reward/mean']:.3f}")
     if "truth/mean" in event.metrics:
         words.append(f"truth {event.metrics['truth/mean']:.3f}")
+    words += [
+        f"{lost} of {asked} {name} replies unreadable" for name, (lost, asked) in event.unreadable.items() if lost
+    ]
     if event.seconds > 0:
         read = f", {short(event.read / event.seconds)} processed/s" if event.read else ""
         words.append(f"{short(event.tokens / event.seconds)} tokens/s{read}")

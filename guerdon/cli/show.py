@@ -38,8 +38,8 @@ def show(
         str,
         typer.Argument(
             metavar="NAME|FILE|RUN",
-            help="A recipe's name or file, FILE.py:ENVIRONMENT, a part or reward, a task with a level (chain:2), or a run's"
-            " folder.",
+            help="A recipe's name or file, FILE.py:ENVIRONMENT, a part or reward, a task with a level (chain:2), a role"
+            " (roles.verify), or a run's folder.",
         ),
     ],
     task: Task = None,
@@ -53,12 +53,15 @@ def show(
 
     A recipe is shown for the task, model and reward you give, else for those of its claim, else for small ones.
     """
+    from guerdon.core.wordings import ROLES
     from guerdon.runs.folder import RunFolder
     from guerdon.training.catalog import in_file, listings
 
     output = Output(as_json)
     if RunFolder(name).exists():
         _show_run(output, name)
+    elif name.startswith(ROLES):
+        _show_role(output, name.removeprefix(ROLES))
     elif is_task(name):
         show_task(output, name)
     elif (own := own_env(name)) is not None:
@@ -72,6 +75,7 @@ def show(
 
 def _show_recipe(output: Output, name: str, slots: dict[str, str | None], settings: dict[str, str]) -> None:
     from guerdon.core.part import describe
+    from guerdon.core.wordings import asked_roles
     from guerdon.training.build import RunRequest, build
     from guerdon.training.catalog import find_recipe
 
@@ -90,6 +94,7 @@ def _show_recipe(output: Output, name: str, slots: dict[str, str | None], settin
         output.say(f"formula{f', with {shown_for}' if shown_for else ''}" + (f": {why}" if built is None else ""))
         if built is not None:
             _tell_formula(output, built)
+            _tell_roles(output, built)
         for claim in entry.claims:
             _tell_difference(output, built, claim, request)
         _tell_evidence(output, entry.name)
@@ -107,6 +112,7 @@ def _show_recipe(output: Output, name: str, slots: dict[str, str | None], settin
             "knobs": {k: _plain(v) for k, v in entry.knobs().items()},
             "knob_words": knob_words.recipe_knobs(entry.functions, entry.knobs()),
             "shown_for": {**{s: v for s, v in slots.items() if v is not None}, **filled},
+            "roles": {} if built is None else asked_roles(built),
             "parts": None if built is None else describe(built),
             "hash": None if built is None else built.hash,
             "evidence": evidence_of(entry.name, with_runs=True) if output.as_json else None,
@@ -272,6 +278,34 @@ def _tell_formula(output: Output, recipe: Recipe | Study) -> None:
             output.say(f"  {name}: {', '.join(own)}")
 
 
+def _tell_roles(output: Output, recipe: Recipe | Study) -> None:
+    """The roles that it asks a model in, with the fields of their wordings."""
+    from guerdon.core.wordings import asked_roles
+
+    roles = asked_roles(recipe)
+    if roles:
+        output.say()
+        output.say("roles that it asks a model in (--set roles.ROLE=FILE, docs/roles.md)")
+        for name, fields in roles.items():
+            output.say(f"  {name}: {', '.join(f'{{{each}}}' for each in fields)}")
+
+
+def _show_role(output: Output, name: str) -> None:
+    """Its two wordings, as a file would have them."""
+    from guerdon.tasks.role_wordings import ROLE_WORDINGS
+
+    if name not in ROLE_WORDINGS:
+        raise unknown("role", name, ROLE_WORDINGS)
+    role = ROLE_WORDINGS[name]
+    if not output.as_json:
+        output.say(f"{role.name}: {role.about}")
+        for whom, text in (("models that follow instructions", role.plain), ("sprig", role.sprig)):
+            output.say(f"\n--- for {whom}\n{text}")
+    output.finish(
+        {"role": role.name, "about": role.about, "fields": role.fields, "plain": role.plain, "sprig": role.sprig}
+    )
+
+
 def _mapping(value: dict[str, Any]) -> str:
     width = max(map(len, value), default=0)
     return "\n".join(f"{k:<{width}} = {v if isinstance(v, str) else repr(v)}" for k, v in value.items())
@@ -323,6 +357,9 @@ def _show_run(output: Output, path: str) -> None:
                 f"{count} in {column!r}: {why}"
                 for column, causes in result["failures"].items()
                 for why, count in causes.items()
+            ),
+            "unreadable": "\n".join(
+                f"{lost} of {asked} replies in the role {name}" for name, (lost, asked) in run.unreadable.items()
             ),
             "alarms": alarms_in_words(run.alarms),
             "warnings": "\n".join(result["warnings"]),

@@ -198,6 +198,7 @@ def summary(run: Run) -> dict[str, Any]:
         "spent": run.spent,
         "evaluations": run.evaluations,
         "failures": run.failures,
+        "unreadable": {name: {"unreadable": lost, "asked": asked} for name, (lost, asked) in run.unreadable.items()},
         "warnings": run.warnings,
         "alarms": [alarm_facts(alarm) for alarm in run.alarms],
         "damage": run.damage,

@@ -69,7 +69,6 @@ NEEDED = {  # by the field of `Needs`
         "data", "one turn", "problems of one turn", "--data FILE, or a --task without tools or another environment"
     ),
     "text": Need("model", "", "a model of text", "--model sprig, or the folder of a language model"),
-    "roles": Need("model", "roles", "a model that knows sprig's roles", "--model sprig, or a model trained from it"),
     "decoder": Need(
         "model",
         "own decoder",
@@ -107,7 +106,6 @@ class Needs:
         endless: a generator of problems.
         one_turn: problems that are answered in one turn, for methods with an environment of their own.
         text: a model that reads and writes any text.
-        roles: a model that knows the words in which sprig's roles are asked: verify, revise, reflect, forecast.
         decoder: a model that runs in guerdon's own decoder, not through `transformers`.
         tools: a model that calls several tools, or one with several arguments.
         second: a second model, by the knob that names it.
@@ -137,7 +135,6 @@ class Needs:
     endless: bool | str | None = None
     one_turn: bool | str | None = None
     text: bool | str | None = None
-    roles: bool | str | None = None
     decoder: bool | str | None = None
     tools: bool | str | None = None
     second: str | None = None

@@ -39,6 +39,7 @@ from guerdon.core.part import (
 from guerdon.core.problems import PROBLEMS, Problem
 from guerdon.core.stages import Stages, put_stages
 from guerdon.core.task import Sampling
+from guerdon.core.wordings import ROLES, set_wording
 
 SLOTS = ("task", "model", "reward")
 BASE = "base"  # the parameter by which a recipe made on another is handed what that one made
@@ -118,7 +119,7 @@ class Recipe:
             if name in knobs(new):
                 setattr(new, name, value)
             elif "." in name:
-                set_knob(new, name, value)
+                _set_dotted(new, name, value)
             else:
                 _replace(new, find_part(new, name, knobs(new)), value)
         check_knobs(new)
@@ -192,6 +193,14 @@ def declares(thing: Any, kind: str, words: tuple[str, ...]) -> None:
                 f"{kind} {type(thing).__name__} has no `{word}`: add `{word} = (...)`, the columns that it {does}"
                 f" (`{word} = ()`: none), to its class"
             )
+
+
+def _set_dotted(root: Recipe, path: str, value: Any, *, text: bool = False) -> None:
+    """Set a knob of a part, or the wording of a role wherever it is asked."""
+    if path.startswith(ROLES):
+        set_wording(root, path.removeprefix(ROLES), value)
+    else:
+        set_knob(root, path, value, text=text)
 
 
 def _replace(root: Any, old: Any, new: Any) -> None:
@@ -450,7 +459,7 @@ class RecipeEntry:
             return built
         refuse_idle(self, built, used, [name for name in own if name in typed])
         for path, value in dotted.items():
-            set_knob(built, path, value, text=text)
+            _set_dotted(built, path, value, text=text)
         return built
 
 

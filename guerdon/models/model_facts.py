@@ -17,14 +17,14 @@ from guerdon.models.shipped_models import NAMES, SHIPPED
 DECODER = "logp_at"  # a reading that guerdon's own decoder alone has
 POLICY = Path("models") / "policy"  # in the folder of a run
 MADE_WITHOUT_TEXT = frozenset({"tabular"})  # of the models that are made by name
-OF_A_TABLE = frozenset({"roles"})  # whatever it is shown is a key of it: no role's wording is foreign to it
+OF_A_TABLE = frozenset[str]()
 
 
 def model_facts(model: Any) -> frozenset[str]:
     """What a model has, by its name, its folder or itself.
 
     >>> [sorted(model_facts(name)) for name in ("sprig", "tabular", "ORG/NAME")]
-    [['decoder', 'roles', 'text'], ['roles'], ['decoder', 'text', 'tools']]
+    [['decoder', 'text'], [], ['decoder', 'text', 'tools']]
     """
     if isinstance(model, Model):
         chat = getattr(model, "chat", None)
@@ -33,6 +33,13 @@ def model_facts(model: Any) -> frozenset[str]:
     if name in NAMES and not Path(name).exists():
         return OF_A_TABLE if name in MADE_WITHOUT_TEXT else _of_format("", name == "lm")
     return _of_folder(SHIPPED.get(name, Path(name)))
+
+
+def knows_roles(model: Any) -> bool:
+    """Whether a model was trained on the words in which sprig's roles are asked, `verify` and the like; or is a table, of which
+    whatever it is shown is a key."""
+    chat = getattr(model, "chat", None)
+    return chat is None or chat.calls == "sprig"
 
 
 def _of_folder(folder: Path) -> frozenset[str]:
@@ -49,7 +56,7 @@ def _of_folder(folder: Path) -> frozenset[str]:
 
 def _of_format(calls: str, in_decoder: bool) -> frozenset[str]:
     """By how the model writes calls, which says who taught it, and by what it runs in."""
-    return frozenset({"text", *(["decoder"] if in_decoder else []), "roles" if calls == "sprig" else "tools"})
+    return frozenset({"text", *(["decoder"] if in_decoder else []), *([] if calls == "sprig" else ["tools"])})
 
 
 def _read(file: Path) -> dict[str, Any]:

@@ -55,6 +55,19 @@ class StepDone(Event):
         cost = {"tokens": self.tokens, "read": self.read, "updates": self.updates, "seconds": self.seconds}
         return {**cost, "samples": self.episodes, "steps": 1}
 
+    @property
+    def unreadable(self) -> dict[str, tuple[int, int]]:
+        """Replies of models asked in a role that could not be read, and how many were asked for, by role."""
+        asked = {name[len(ROLES) : -len(ASKED)]: n for name, n in self.metrics.items() if _is_count(name)}
+        return {role: (int(self.metrics.get(f"{ROLES}{role}/unreadable", 0)), int(n)) for role, n in asked.items()}
+
+
+ROLES, ASKED = "roles/", "/asked"  # around a role in the names of metrics
+
+
+def _is_count(name: str) -> bool:
+    return name.startswith(ROLES) and name.endswith(ASKED)
+
 
 @dataclass(frozen=True)
 class Evaluated(Event):

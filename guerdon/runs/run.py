@@ -206,6 +206,16 @@ class Run:
         return {column: dict(causes.most_common()) for column, causes in by_column.items()}
 
     @property
+    def unreadable(self) -> dict[str, tuple[int, int]]:
+        """Replies of models asked in a role that could not be read, and how many were asked for, by role."""
+        total: dict[str, tuple[int, int]] = {}
+        for event in self.events(StepDone):
+            for name, (lost, asked) in event.unreadable.items():
+                before = total.get(name, (0, 0))
+                total[name] = before[0] + lost, before[1] + asked
+        return total
+
+    @property
     def warnings(self) -> list[str]:
         return [e.message for e in self.log().events if isinstance(e, Warned)]
 

@@ -11,15 +11,19 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from guerdon.core.batch import Batch
 from guerdon.core.knob_values import check_value
 from guerdon.core.part import knob, part
+from guerdon.core.play import Play
 from guerdon.core.seeds import derive
 from guerdon.core.task import Split, Task
+from guerdon.core.wordings import ByModel, by_own_role
 from guerdon.tasks import roles
-from guerdon.tasks.family import Family
+from guerdon.tasks.family import ANSWER, Family, read_solution
 from guerdon.tasks.judging import judge_roles
 from guerdon.tasks.judging.judge_roles import criteria_in, given_reason, named_line, rubric_answers
 from guerdon.tasks.judging.problem_rewrites import is_rewrite
+from guerdon.tasks.role_wordings import ROLE_WORDINGS, numbered
 from guerdon.tasks.roles import Turns, proposal, said, tool_call
 
 Talk = Callable[[Family, Task, random.Random], Turns]
@@ -84,6 +88,10 @@ ROLES = {
 }
 
 
+def _wordings(part: Any) -> ByModel | None:
+    return ROLE_WORDINGS[part.role].values if part.role in ROLE_WORDINGS else None
+
+
 @part(aliases=("in_closer_role",))
 class in_role:
     """`role` with the problems of `family`. Judges face right and wrong attempts alike; a reply is right when it says
@@ -93,9 +101,13 @@ class in_role:
     answered rightly and the count is theirs; a rewrite when it is a problem of the asked level and, at the level of the
     problem, the same in other words or with one or two numbers, letters or signs changed.
 
+    A model that does not know sprig's roles is asked in plain language where there is a wording for the role
+    (`tasks/role_wordings.py`): `roles/ROLE/unreadable` counts its replies without a verdict, which are wrong.
+
     Args:
         role: the role.
         family: where problems come from.
+        wording: how a problem is shown, with the fields of the role; empty for sprig's.
 
     >>> import guerdon as gd
     >>> verify = gd.tasks.load("verify/chain:1")
@@ -112,6 +124,7 @@ class in_role:
 
     role: str = knob(choices=tuple(ROLES))
     family: Any
+    wording: str = by_own_role(_wordings)
 
     @property
     def name(self) -> str:
@@ -131,14 +144,46 @@ class in_role:
         base = self.family.get(split, index)
         draw = random.Random(derive(self.role, base.prompt))
         view, reply = ROLES[self.role].talk(self.family, base, draw)[0]
+        if self.wording:
+            view, reply = self._in_words(base, view, reply, self.family.get(split, index + 1).prompt)
         return Task(
             base.id, view, reply, self.name, base.level, {**base.meta, "problem": base.prompt, "truth": base.answer}
         )
 
     def check(self, task: Task, completion: str) -> float | None:
         base = Task(task.id, task.meta["problem"], task.meta["truth"], self.family.name, task.level, task.meta)
-        role = ROLES[self.role]
+        role, reply = ROLES[self.role], self._as_sprig(completion)
+        if self.wording and self.role == "propose" and (proposal(reply) or "") in task.prompt:
+            return 0.0  # what was shown is not new
         if role.says is not None:
-            return float(role.says(task, completion) == role.says(task, task.answer))
-        right = role.right(self.family, base, task, completion)
+            return float(role.says(task, reply) == role.says(task, self._as_sprig(task.answer)))
+        right = role.right(self.family, base, task, reply)
         return None if right is None else float(right)
+
+    def _in_words(self, base: Task, view: str, reply: str, example: str) -> tuple[str, str]:
+        """A question of sprig's and its reply, in plain language."""
+        about = view.removeprefix(f"{self.role}\n{base.prompt}\n")
+        first, _, second = about.removeprefix("a\n").partition("\nb\n")
+        texts = {"question": base.prompt, "answer": about, "first": first, "second": second}
+        if self.role == "critique":
+            texts["answer"] = numbered(about)
+        texts |= {"kind": self.family.name, "level": str(base.level), "example": example}
+        work, said = read_solution(reply)
+        wording = ROLE_WORDINGS[self.role]
+        last = [wording.reply(said)] if wording.form and said is not None else []
+        return self.wording.format(**texts), "\n".join([*work, *last]) if last else reply
+
+    def _as_sprig(self, reply: str) -> str:
+        """A reply as sprig would end it: the verdict alone where it was asked in plain language."""
+        wording = ROLE_WORDINGS.get(self.role)
+        if not self.wording or wording is None or not wording.form:
+            return reply
+        said = wording.read(reply)
+        return "" if said is None else f"{ANSWER}{said}"
+
+    def observe(self, batch: Batch, play: Play) -> None:
+        wording = ROLE_WORDINGS.get(self.role)
+        if self.wording and wording is not None and wording.form:
+            replies = zip(batch.texts, batch.asks, strict=True)
+            asked = [text for text, ask in replies if ask.task.family.startswith(f"{self.role}/")]
+            wording.log_read(self.wording, (wording.read(text) is not None for text in asked), play)

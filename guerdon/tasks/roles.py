@@ -42,7 +42,7 @@ def revise_view(prompt: str, solution: str) -> str:
     return f"revise\n{prompt}\n{solution}"
 
 
-def propose_view(family: str, level: int) -> str:
+def propose_view(family: str, level: int | str) -> str:
     return f"propose {family} {level}"
 
 

@@ -29,8 +29,10 @@ from guerdon.core.shown_text import cut
 from guerdon.core.stages import shelf_of
 from guerdon.core.task import TaskSource
 from guerdon.core.user_file import find_in_file
+from guerdon.core.wordings import fit_wordings
 from guerdon.evidence.identity import HOUSE, tree_hash
 from guerdon.models import template_clock as clock
+from guerdon.models.model_facts import knows_roles
 from guerdon.models.trained_folders import MODEL_SUMS, load_whole
 from guerdon.rewards.asking.by_name import find_reward
 from guerdon.rewards.formula.reward import as_reward
@@ -175,9 +177,11 @@ def task_for(entry: RecipeEntry, request: RunRequest) -> TaskSource | None:
 
 
 def _checked(recipe: Recipe | Study, prepared: Mapping[str, str]) -> Recipe | Study:
-    """What was made, with the models that were prepared for it by name."""
+    """What was made, with the models that were prepared for it by name, in a wording that its model knows."""
     if isinstance(recipe, Recipe):
         recipe.models |= {name: load_whole(folder) for name, folder in prepared.items()}
+        asked = recipe.models.get(recipe.seats.get("policy", ""), next(iter(recipe.models.values()), None))
+        fit_wordings(recipe, knows_roles(asked))
         recipe.check()
     return recipe
 

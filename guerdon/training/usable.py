@@ -82,7 +82,7 @@ OWN_DATA = (
 )
 FORMS = tuple(each.title for each in OWN_DATA)
 OWN_MODELS: Mapping[str, frozenset[str]] = {  # by their words in tables
-    "sprig": frozenset({"text", "roles", "decoder"}),
+    "sprig": frozenset({"text", "decoder"}),
     "chat": frozenset({"text", "tools"}),
 }
 YES = "yes"

@@ -14,11 +14,11 @@ from guerdon.recipes.audit.master_rm import (
     OPENERS,
     cut,
     false_positives,
-    judge_view,
     judged_candidates,
     keyed,
     opened,
 )
+from guerdon.tasks.role_wordings import REFERENCED
 
 CHAIN = gd.tasks.load("chain:2")
 
@@ -30,7 +30,8 @@ def shown(task):
 
 
 def test_a_view_has_problem_reference_and_candidate():
-    assert judge_view("chain 7 +5", "12", "7+5=12\n= 12") == "verify\nchain 7 +5\nreference 12\n7+5=12\n= 12"
+    view = REFERENCED.sprig.format(question="chain 7 +5", reference="12", answer="7+5=12\n= 12")
+    assert view == "verify\nchain 7 +5\nreference 12\n7+5=12\n= 12"
     assert cut("Let us see.\n7+5=12\n= 12") == "Let us see." and cut("7+5=12\n= 12") == "7+5=12" and cut(":") == ":"
 
 

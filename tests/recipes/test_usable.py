@@ -105,7 +105,7 @@ def test_forms_and_models_have_what_the_table_takes_them_to_have(worlds, models)
         assert {name for names in has for name in names if name in NEEDED} == each.has, each.title
     assert {name: model_facts(models[name]) for name in OWN_MODELS} == OWN_MODELS
     assert {name: model_facts(gd.models.load(models[name])) for name in OWN_MODELS} == OWN_MODELS
-    assert model_facts("tabular") == model_facts(gd.models.tabular()) == {"roles"}
+    assert model_facts("tabular") == model_facts(gd.models.tabular()) == set()
 
 
 def test_every_recipe_that_takes_problems_trains_on_some_of_ones_own():

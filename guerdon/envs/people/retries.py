@@ -11,20 +11,30 @@ import re
 from collections.abc import Callable
 from typing import Any
 
+from guerdon.core.batch import Batch
 from guerdon.core.episode import End, Episode
 from guerdon.core.errors import UserError
 from guerdon.core.part import knob, part
-from guerdon.core.play import Seats, seats_alone
+from guerdon.core.play import Play, Seats, seats_alone
 from guerdon.core.task import Ask, Conversation, Split, Task
+from guerdon.core.wordings import by_model
 from guerdon.envs.world_turns import PlayedOut
 from guerdon.tasks.family import ANSWER, Family, read_solution
-from guerdon.tasks.roles import said, verify_view
+from guerdon.tasks.role_wordings import ROLE_WORDINGS
+from guerdon.tasks.roles import said
 from guerdon.tasks.stepwise import by_steps, has_steps
 from guerdon.tasks.task_loading import load
 
 Feedback = str | Callable[[Task, str], str]
 
 FORM = "revise\n{prompt}\n{answer}"  # as sprig learned it
+IN_WORDS = (  # for models that do not know sprig's roles
+    "{prompt}\n\nHere is an earlier answer to this:\n{answer}\n\nIt was checked: {feedback}\n\nAnswer again, in the form that"
+    " is asked for above."
+)
+FIELDS = {"question": "prompt", "answer": "answer", "feedback": "feedback"}
+VERIFY = ROLE_WORDINGS["verify"]
+UNREADABLE = "unreadable"  # of a critic's verdicts, in `info`
 
 
 class OverSource(PlayedOut):
@@ -74,6 +84,8 @@ class with_feedback(OverSource):
 
     `template` is what comes back, with `{prompt}`, `{answer}` and `{feedback}` where these stand. Without one it is the
     form of revisions that sprig knows, with the feedback below it unless it is "verdict", for being asked again says that.
+    Other models are asked in plain language, and so is a critic (`ask`), whose verdict is then read from prose: those that
+    cannot be read do not count in its goal, and `info` has their number, `unreadable`.
     `memory=False` shows every attempt the template alone: each is a track of its own, as sprig was taught; with memory they
     are one conversation. `source` is a task source, or the name of one.
 
@@ -84,6 +96,7 @@ class with_feedback(OverSource):
         template: prompt of a further attempt.
         memory: the role sees its earlier attempts.
         role: the role that answers.
+        ask: how a critic is shown an answer, with the places {question} and {answer}.
 
     >>> import guerdon as gd
     >>> source = gd.envs.with_feedback("chain:1", "line", most=2)
@@ -94,9 +107,10 @@ class with_feedback(OverSource):
     source: Any
     feedback: Any = "verdict"
     most: int = knob(default=3, ge=1)
-    template: str = ""
+    template: str = by_model("", IN_WORDS, role="revise", places=FIELDS)
     memory: bool = True
     role: str = "policy"
+    ask: str = VERIFY.knob()
 
     def __post_init__(self) -> None:
         if not callable(self.feedback) and not isinstance(self.feedback, str):
@@ -136,8 +150,8 @@ class with_feedback(OverSource):
             segment = await seats[self.role].act(view, fresh=not self.memory)
             rights.append(self.is_right(ask.task, segment.text))
             if self.critic:
-                reply = await seats[self.critic].act(verify_view(ask.task.prompt, segment.text), fresh=True)
-                verdicts.append(said(reply.text, ("yes", "no")))
+                reply = await seats[self.critic].act(self._asked(ask.task, segment.text), fresh=True)
+                verdicts.append(self._heard(reply.text))
             if (verdicts[-1] == "yes" if self.critic else rights[-1]) or len(rights) == self.most:
                 break
             if segment.end is End.CUT and self.memory:
@@ -156,8 +170,18 @@ class with_feedback(OverSource):
         answer = self.gold(ask.task)
         seats[self.role].teacher_force(ask.shown, answer)
         if self.critic:
-            seats[self.critic].teacher_force(verify_view(ask.task.prompt, answer), f"{ANSWER}yes")
+            told = f"{ANSWER}yes" if VERIFY.is_sprigs(self.ask) else VERIFY.reply("yes")
+            seats[self.critic].teacher_force(self._asked(ask.task, answer), told)
         return seats.episode(**self._outcome([self.is_right(ask.task, answer)], ["yes"]))
+
+    def _asked(self, task: Task, answer: str) -> str:
+        """What a critic is shown."""
+        return self.ask.format(question=task.prompt, answer=answer)
+
+    def _heard(self, reply: str) -> str | None:
+        """A critic's verdict."""
+        verdict = said(reply, ("yes", "no")) if VERIFY.is_sprigs(self.ask) else VERIFY.read(reply)
+        return None if verdict is None else str(verdict)
 
     def again(self, ask: Ask, answer: str, feedback: str | None = None) -> Any:
         """What is shown after a wrong answer; without a critic's `feedback`, with the source's own."""
@@ -168,11 +192,21 @@ class with_feedback(OverSource):
 
     def _outcome(self, rights: list[bool], verdicts: list[str | None]) -> dict[str, Any]:
         goal: Any = float(rights[-1])
+        told: dict[str, Any] = {}
         if self.critic:
-            true = [verdict == ("yes" if right else "no") for verdict, right in zip(verdicts, rights, strict=True)]
-            goal = {self.role: goal, self.critic: sum(true) / len(true)}
+            counts, said = VERIFY.is_sprigs(self.ask), zip(verdicts, rights, strict=True)
+            true = [verdict == ("yes" if right else "no") for verdict, right in said if verdict is not None or counts]
+            goal = {self.role: goal, **({self.critic: sum(true) / len(true)} if true else {})}
+            told = {} if counts else {UNREADABLE: verdicts.count(None)}
         first = rights.index(True) + 1 if any(rights) else 0
-        return {"goal": goal, "first_right": first, "attempts": len(rights)}
+        return {"goal": goal, "first_right": first, "attempts": len(rights), **told}
+
+    def observe(self, batch: Batch, play: Play) -> None:
+        """Log how many of a critic's verdicts could not be read."""
+        played = [episode.info for episode in batch.episodes if UNREADABLE in episode.info]
+        lost, asked = (sum(int(info[name]) for info in played) for name in (UNREADABLE, "attempts"))
+        if self.critic:
+            VERIFY.log_read(self.ask, [False] * lost + [True] * (asked - lost), play)
 
 
 def filled(template: str, **words: str) -> str:

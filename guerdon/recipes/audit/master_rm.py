@@ -28,7 +28,7 @@ from guerdon.recipes.house.sft import sft
 from guerdon.tasks.changed_source import ChangedSource
 from guerdon.tasks.family import ANSWER
 from guerdon.tasks.judging.candidates import candidate_verdict, right_candidate, wrong_candidate
-from guerdon.tasks.roles import said, verify_view
+from guerdon.tasks.role_wordings import REFERENCED, verdict_in
 
 
 @recipe(
@@ -83,11 +83,6 @@ KEYS = {  # held out: the paper's ten, by their kind (arXiv:2507.08794, section 
 }
 
 
-def judge_view(prompt: str, reference: str, candidate: str) -> str:
-    """The prompt of the role verify (`tasks/roles.py`), with the reference above the candidate."""
-    return verify_view(prompt, f"reference {reference}\n{candidate}")
-
-
 def opened(solution: str, draw: random.Random) -> str:
     """A solution, half of the time after an opener."""
     return f"{draw.choice(OPENERS)}\n{solution}" if draw.random() < 0.5 else solution
@@ -106,6 +101,7 @@ class judged_candidates(ChangedSource):
     source: Any
     cuts: float = knob(default=0.0, ge=0.0, le=1.0)
     right: float = knob(default=0.5, ge=0.0, le=1.0)
+    wording: str = REFERENCED.knob()
 
     def get(self, split: Split, index: int) -> Task:
         base = super().get(split, index)
@@ -115,11 +111,16 @@ class judged_candidates(ChangedSource):
         candidate, reply = opened(tried, draw), candidate_verdict(self.source, base, tried)
         if draw.random() < self.cuts:  # drawn last, so that all else is the same whatever the share
             candidate, reply = cut(candidate) if "\n" in candidate else "", SAYS_NOTHING
-        view = judge_view(base.prompt, base.answer, candidate)
-        return Task(base.id, view, reply, self.name, base.level, {**base.meta})
+        return self.asked(base, candidate, reply, self.name)
+
+    def asked(self, base: Task, candidate: str, reply: str, name: str) -> Task:
+        """A candidate as it is shown, and what is to be said of it: to another model than sprig in plain language."""
+        view = self.wording.format(question=base.prompt, reference=base.answer, answer=candidate)
+        told = reply if REFERENCED.is_sprigs(self.wording) else REFERENCED.reply(str(verdict_in(reply)))
+        return Task(base.id, view, told, name, base.level, {**base.meta})
 
     def check(self, task: Task, completion: str) -> float | None:
-        return float(said(completion, (YES, NO)) == said(task.answer, (YES, NO)))
+        return float(verdict_in(completion) == verdict_in(task.answer))
 
     def check_track(self, task: Task, track: Mapping[str, Any]) -> float | None:
         return self.check(task, track["completion"])
@@ -136,7 +137,7 @@ class keyed(judged_candidates):
         base = ChangedSource.get(self, split, index)
         every = [(kind, key) for kind, keys in KEYS.items() for key in keys]
         kind, key = every[derive("keyed", base.prompt) % len(every)]
-        return Task(base.id, judge_view(base.prompt, base.answer, key), SAYS_NOTHING, kind, base.level, {**base.meta})
+        return self.asked(base, key, SAYS_NOTHING, kind)
 
 
 @part
@@ -146,7 +147,7 @@ class false_positives:
     needs = (TRUTH,)
 
     def __call__(self, sitting: Sitting) -> dict[str, Any]:
-        words = [said(text, (YES, NO)) for text in texts(sitting)]
+        words = [verdict_in(text) for text in texts(sitting)]
         kinds = [ask.task.family for ask in sitting.batch.asks]
         by_kind: dict[str, list[float]] = defaultdict(list)
         for kind, word in zip(kinds, words, strict=True):

@@ -45,7 +45,7 @@ from guerdon.tasks.field.reflections import Reflections, read_reflections
         **REFLECTIONS,
     ),
     on=grpo,
-    needs=Needs(tests=True, roles=True, sandbox=True),
+    needs=Needs(tests=True, sandbox=True),
     helps=("sparse",),
 )
 def reflexicoder(

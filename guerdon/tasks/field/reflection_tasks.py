@@ -12,15 +12,20 @@ import random
 from collections.abc import Mapping
 from typing import Any
 
-from guerdon.core.part import part
+from guerdon.core.batch import Batch
+from guerdon.core.part import live, part
+from guerdon.core.play import Play
 from guerdon.core.seeds import derive
 from guerdon.core.task import Split, Task, kinds_of, text_truth_later
+from guerdon.core.wordings import unfilled
 from guerdon.tasks.changed_source import ChangedSource
 from guerdon.tasks.field import reflections
-from guerdon.tasks.field.reflections import REFLECT, read_debugged, read_reflections, reflect_view
+from guerdon.tasks.field.reflections import has_program, read_debugged, read_reflections
+from guerdon.tasks.role_wordings import ROLE_WORDINGS, RoleWording
 from guerdon.tasks.task_loading import load
 
 EMPTY = "pass"  # a wrong program for every problem
+EXPLAIN, FIX, REFLECT = (ROLE_WORDINGS[name] for name in ("explain", "fix", "reflect"))
 
 
 class ProgramsRead(ChangedSource, abc.ABC):
@@ -75,6 +80,8 @@ class debugged(ProgramsRead):
 
     Args:
         source: where problems come from.
+        explain: how a wrong program is shown to be explained and put right, with the places {question}, {answer}, {failure}.
+        fix: how it is shown to be put right alone, with the same places.
 
     >>> import guerdon as gd
     >>> read = gd.tasks.debugged(gd.tasks.load("functions:1"))
@@ -84,9 +91,23 @@ class debugged(ProgramsRead):
     """
 
     source: Any
+    explain: str = EXPLAIN.knob()
+    fix: str = FIX.knob()
+
+    asked_in: RoleWording | None = live()  # the role that a program was last shown in
 
     def program_in(self, completion: str) -> str:
         return read_debugged(completion)[1]
+
+    def shown_again(self, task: Task, program: str, failure: str, explain: bool) -> str:
+        """A wrong program as it is shown, to be explained and put right or to be put right alone."""
+        self.asked_in = EXPLAIN if explain else FIX
+        wording: str = getattr(self, self.asked_in.name)
+        return wording.format(question=task.prompt, answer=program, failure=failure)
+
+    def observe(self, batch: Batch, play: Play) -> None:
+        if self.asked_in is not None:
+            self.asked_in.log_read(getattr(self, self.asked_in.name), map(has_program, batch.texts), play)
 
 
 @part
@@ -95,9 +116,13 @@ class reflecting(ProgramsRead):
     last counts. Nothing is run before it counts. A reply to learn from plants errors and finds them, with `wrong` of all first
     programs being such. `source` is a task source, or the name of one.
 
+    A model that does not know sprig's roles is asked in plain language, and `roles/reflect/unreadable` counts replies without a
+    program. Such a reply is wrong, as one without the form is.
+
     Args:
         source: where problems come from.
         wrong: share of first programs that have an error.
+        wording: how a problem is shown, with the place {question}.
 
     >>> import guerdon as gd
     >>> source = gd.tasks.load("reflecting:functions:1")
@@ -108,20 +133,27 @@ class reflecting(ProgramsRead):
 
     source: Any
     wrong: float = 0.5
+    wording: str = REFLECT.knob()
 
     def __post_init__(self) -> None:
         if isinstance(self.source, str):
             self.source = load(self.source)
 
     def get(self, split: Split, index: int) -> Task:
-        task: Task = self.source.get(split, index)
-        return dataclasses.replace(task, prompt=reflect_view(task.prompt))
+        return self._saying(task := self.source.get(split, index), self.wording.format(question=task.prompt))
 
     def asked(self, task: Task) -> Task:
-        return dataclasses.replace(task, prompt=task.prompt.removeprefix(REFLECT + "\n"))
+        question = unfilled(self.wording, task.prompt)
+        return task if question is None else self._saying(task, question)
+
+    def _saying(self, task: Task, prompt: str) -> Task:
+        return dataclasses.replace(task, prompt=prompt, view=None if task.view is None else task.view.saying(prompt))
 
     def program_in(self, completion: str) -> str:
         return read_reflections(completion).final
+
+    def observe(self, batch: Batch, play: Play) -> None:
+        REFLECT.log_read(self.wording, map(has_program, batch.texts), play)
 
     def solution(self, task: Task) -> str:
         draw = random.Random(derive(0, f"reflections {task.key}"))

@@ -11,9 +11,13 @@ import pytest
 
 import guerdon as gd
 from guerdon.core.errors import UserError
+from guerdon.core.example import ExamplePlay
+from guerdon.core.pack import pack
+from guerdon.core.wordings import fit_wordings
 from guerdon.engine.player import Player
 from guerdon.envs.people.errands import ERRANDS
 from guerdon.envs.people.simulated_user import UserAtHand
+from guerdon.tasks.role_wordings import ROLE_WORDINGS
 
 HOSTILE = (
     "",
@@ -184,6 +188,25 @@ def test_a_critic_in_another_seat_decides_when_it_is_enough():
     assert episode.info == {"goal": {"policy": 0.0, "critic": 0.5}, "first_right": 0, "attempts": 2}
     assert shown[1].endswith("16*5=81 -\n= no")
     assert next(s.view for s in episode.segments if s.role == "critic") == f"verify\nchain 4 *4 *5\n{WRONG}"
+
+
+def test_a_critic_that_follows_instructions_is_read_from_prose():
+    source = gd.envs.with_feedback("chain:1", "critic", most=3, memory=False)
+    fit_wordings(source, knows_roles=False)
+    verdicts = iter(["Let me see.", "The answer is not right.", "**Verdict:** Yes."])
+    episode, shown = attempts(source, [WRONG, WRONG, RIGHT], critic=lambda view, past, seed: next(verdicts))
+    goal = {"policy": 1.0, "critic": 1.0}  # of the two that can be read
+    assert episode.info == {"goal": goal, "first_right": 3, "attempts": 3, "unreadable": 1}
+    asked = next(s.view for s in episode.segments if s.role == "critic")
+    assert asked == ROLE_WORDINGS["verify"].plain.format(question="chain 4 *4 *5", answer=WRONG)
+    assert shown[1].startswith(
+        f"chain 4 *4 *5\n\nHere is an earlier answer to this:\n{WRONG}\n\nIt was checked: Let me see."
+    )
+    play = ExamplePlay()
+    source.observe(pack([episode]), play)
+    assert play.metrics == {"roles/verify/asked": 3.0, "roles/verify/unreadable": 1.0}
+    mute, _ = attempts(source, [WRONG] * 3, critic=lambda view, past, seed: "Hm.")
+    assert mute.info["goal"] == {"policy": 0.0} and mute.info["unreadable"] == 3
 
 
 @pytest.mark.parametrize("feedback", ["verdict", "line", "critic"])

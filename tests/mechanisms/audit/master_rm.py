@@ -13,11 +13,11 @@ from guerdon.recipes.audit.master_rm import (
     OPENERS,
     cut,
     false_positives,
-    judge_view,
     judged_candidates,
     keyed,
     opened,
 )
+from guerdon.tasks.role_wordings import REFERENCED
 
 CHAIN = gd.tasks.load("chain:2")
 MIXED = gd.tasks.load("chain:1+addition:1")
@@ -28,6 +28,13 @@ def items(number=60, source=CHAIN, part=judged_candidates, split="train", **knob
     """Tasks of a judge, with the problem, the reference and the candidate of each."""
     tasks = [part(source, **knobs).get(split, i) for i in range(number)]
     return [(task, source.get(split, i), *task.prompt.split("\n", 3)[1:]) for i, task in enumerate(tasks)]
+
+
+def in_plain_words(problem, reference, candidate, reply):
+    """What a model is shown that does not know sprig's roles, what it should say, and whether two replies are right."""
+    source = judged_candidates(CHAIN, wording=REFERENCED.plain)
+    task = source.asked(gd.Task("0", problem, reference), candidate, reply, "of")
+    return [task.prompt, task.answer, source.check(task, "It is not.\n**Verdict:** No."), source.check(task, "= yes")]
 
 
 def right_items(**knobs):
@@ -109,8 +116,15 @@ mechanism = Mechanism(
     source="arXiv:2507.08794, section 3: first sentences labelled NO, 20,000 of 180,000; the ten keys of its table 1",
     numbers={
         "what a judge is shown": (
-            lambda: judge_view("7 +5", "12", "7+5=12\n= 12"),
-            "verify\n7 +5\nreference 12\n7+5=12\n= 12",
+            lambda: [
+                judged_candidates(CHAIN).asked(gd.Task("0", "7 +5", "12"), "= 12", "= yes", "of").prompt,
+                *in_plain_words("7 +5", "12", "= 13", "7+5=12 +\n= no"),
+            ],
+            [
+                "verify\n7 +5\nreference 12\n= 12",
+                REFERENCED.plain.format(question="7 +5", reference="12", answer="= 13"),
+                *("Verdict: no", 1.0, 0.0),
+            ],
         ),
         "the first line": (lambda: [cut("Let us see.\n7+5=12\n= 12"), cut(":")], ["Let us see.", ":"]),
         "every other one has an opener": (

@@ -278,6 +278,10 @@ mechanism = Mechanism(
             lambda: [worths(("? a b\n", 1), ("? c d\n", 1), known=known) for known in ("", "a b")],
             [[nan] * 2, [5.0, 0.0]],
         ),
+        "spans of prose": (
+            lambda: spans("ab\n\ncd\n```python\nef\n```", "```\nef\n```\ngh"),
+            [[1.0] * 7 + [-1.0] * 16, [-2.0] * 13],
+        ),
         "spans": (lambda: spans("? ab\ncd", "cd\nef", "? ab"), [[1.0] * 5 + [-1.0] * 2, [-2.0] * 5, [3.0] * 4]),
         "phases": (
             lambda: [phases(0.0, 0.5), phases(0.5, 1.0), phases(0.0, 1.0, 0)],

@@ -42,8 +42,8 @@ class Named:
 
 
 def answer(ask, attempt):
-    if ask.shown.startswith("rate\n"):
-        return "= " * bool(ask.prefix) + FORECASTS[ask.task.prompt][attempt % 2]
+    if ask.shown != ask.task.prompt:
+        return (ask.prefix.segments[0].text if ask.prefix else "") + FORECASTS[ask.task.prompt][attempt % 2]
     return "?" if RIGHT[ask.shown] is None else "right" if attempt < RIGHT[ask.shown] else "wrong"
 
 
@@ -101,6 +101,12 @@ def advantages(*names):
     return [[round(x, 3) for x in a.tolist()], recipe.stages[-1].loss.mean, recipe.stages.credit[0].reward]
 
 
+def noted(*names, **knobs):
+    """How many forecasts were asked for in plain language, and how many could not be read."""
+    metrics = step(*names, **knobs)[1].metrics
+    return [metrics.get(f"roles/forecast/{what}") for what in ("asked", "unreadable")]
+
+
 def read(text, **info):
     (episode,) = Scripted(lambda ask, attempt: text)([gd.Ask(gd.Task("0", ""))])
     return read_forecast(episode.but(info=info), "= ")
@@ -127,6 +133,8 @@ def standings(*values):
     return [(x - mean) / (deviation + 1e-4) for x in values]
 
 
+PROSE = "It is hard.\nForecast: 5 of 8"
+PLAIN = {"roles.forecast": "How often?\n{question}"}
 ADVANTAGES = [*standings(1, 1, 0, 0), *standings(1, 0, 0, 0), 0.0, 0.0, *standings(0.01**0.25, 0.01**0.75)]
 mechanism = Mechanism(
     "masa",
@@ -138,6 +146,14 @@ mechanism = Mechanism(
             [1.0, 1.0, 0.01**0.25, 0.01**0.75],
         ),
         "none that can be read is paid 0": (lambda: paid("mute"), [0.0, 0.0]),
+        "or nothing": (
+            lambda: paid("mute", "half", step=0, **{"with_forecasts.unread": "left_out"}),
+            [nan, nan, 1.0, 1.0],
+        ),
+        "in plain language": (
+            lambda: [questions(**PLAIN)[0], *noted("half", "torn", "mute", **PLAIN), *noted("mute")],
+            ["How often?\nhalf", 6.0, 2.0, None, None],
+        ),
         "nothing for a problem that is left out": (lambda: paid("sure", "half"), [nan, nan, 1.0, 1.0]),
         "nothing without a verdict": (
             lambda: paid("half", "torn", worth=[nan] * 4 + [1.0, nan, 1.0, 0.0]),
@@ -164,8 +180,8 @@ mechanism = Mechanism(
         "more of them": (lambda: questions(meta_tries=5)[1], 5),
         "without a start": (lambda: asked("sure", "half", **{"asked_first.start": ""}), ["half"]),
         "what is a forecast": (
-            lambda: [read(text) for text in ("= 8", "= 0", "= 3 of 8", "= 9", "= 12", "x 3", "", "= ", "4")],
-            [1.0, 0.0, 0.375, None, None, None, None, None, 0.5],
+            lambda: [read(text) for text in ("= 8", "= 0", "= 3 of 8", "= 9", "= 12", "x 3", "", "= ", "4", PROSE)],
+            [1.0, 0.0, 0.375, None, None, None, None, None, 0.5, 0.625],
         ),
         "none of a failed one": (lambda: read("= 8", error="timeout"), None),
         "each among its like": (

@@ -12,7 +12,14 @@ import guerdon as gd
 from guerdon.core.column import Column, Reason
 from guerdon.core.example import ExamplePlay
 from guerdon.core.pack import pack
-from guerdon.recipes.process.tp_grpo_thought.parts import by_line, each_line, marked_lines, paid_later, read_marks
+from guerdon.recipes.process.tp_grpo_thought.parts import (
+    by_line,
+    each_line,
+    marked_lines,
+    paid_later,
+    read_marks,
+)
+from guerdon.tasks.role_wordings import MARKED, marks_by_critique
 from guerdon.tasks.roles import verify_view
 
 FAMILY = gd.tasks.load("equation:2")
@@ -75,14 +82,16 @@ def logged(*tried):
     return [play.metrics[f"thoughts/{name}"] for name in ("judged", "mended", "spared")]
 
 
-def marked(*tried):
+def marked(*tried, noted=False, **how):
     """What the judge's replies to tries make of their lines, and what was asked; but for the last, another turn comes first."""
     turns = [(segment(text="before"), segment(text=text, parent=0)) for text, *_ in tried[:-1]]
     turns.append((segment(text=tried[-1][0]),))
     batch = pack([episode(*pair, ask=gd.Ask(TASK), attempt=n) for n, pair in enumerate(turns)])
     batch = batch.with_cols({"correct": column("track", [right for *_, right in tried])})
     play = verifier(*(reply for _, reply, _ in tried))
-    judged = marked_lines(max_tokens=7)(batch, play).cols["judged"]
+    judged = marked_lines(max_tokens=7, **how)(batch, play).cols["judged"]
+    if noted:
+        return play.metrics
     return [judged.value, [judged.detail.get(n, {}).get("steps") for n in range(len(tried))], play.asked]
 
 
@@ -102,6 +111,8 @@ UNKNOWN = ([1.0, 1.0, 1.0], nan)
 PAID, HALF = 1 + 0.5 * 2 / 3, 1 + 0.2 * 2 / 3
 EXAM = "Exam(source=chain(), metrics=[sound(), judged_steps(reward=each_line(task=chain())), "
 EXAM += "farmed(reward=each_line(task=chain()))], env=single_turn(), name='steps', tasks=128, tries=1)"
+CRITIQUES = [("1", True), ("line 2", False), ("3", True), ("4", True), ("none", False)]
+IN_WORDS = MARKED.plain.format(question=TASK.prompt, answer="1. 9x=36\n2. x=5\n3. = 5")
 GREEDY = gd.Sampling(temperature=0.0, max_tokens=7)
 
 mechanism = Mechanism(
@@ -170,6 +181,26 @@ mechanism = Mechanism(
                 ],
             ],
         ),
+        "the first wrong line in plain language": (
+            lambda: [
+                *(marks_by_critique(TEXT, f"First wrong line: {said}", right) for said, right in CRITIQUES),
+                marks_by_critique(TEXT, "It is wrong.", right=True),
+                marks_by_critique("\n9x=36\n\n= 4", "**First wrong line:** 2.", right=False),
+            ],
+            [[0, 1, 1], [1, 0, 0], [1, 1, 0], None, [1, 1, 1], None, [1, 0]],
+        ),
+        "by a model that follows instructions": (
+            lambda: marked((TEXT, "First wrong line: 2", 0.0), (TEXT, "Hm.", 1.0), wording=MARKED.plain),
+            [
+                *([1.0, nan], [[1, 0, 0], None]),
+                [[TASK.id, IN_WORDS, GREEDY, {"policy": "judge"}, "single_turn()"]] * 2,
+            ],
+        ),
+        "of replies that cannot be read": (
+            lambda: marked(*[(TEXT, "Hm.", 0.0)] * 3, (TEXT, "1", 1.0), wording=MARKED.plain, noted=True),
+            {"judge/unread": 0.75, "roles/critique/asked": 4.0, "roles/critique/unreadable": 3.0},
+        ),
+        "of sprig's": (lambda: marked((TEXT, "", 0.0), noted=True), {"judge/unread": 1.0}),
         "composed": (
             lambda: composed(alpha=0.2, adaptive=False),
             [

@@ -30,7 +30,7 @@ from guerdon.exams.exam import Sitting
 from guerdon.rewards.asking.function import Leaf
 from guerdon.rewards.text.overlap import code_bleu, f1, rouge_tokens
 from guerdon.tasks.code.failing_calls import first_failure
-from guerdon.tasks.field.reflections import MARK, debug_view, fix_view, read_debugged
+from guerdon.tasks.field.reflections import explained_lines, read_debugged
 
 KNOWN = "explained"  # the note of an ask about a planted error: what is wrong, in true words
 
@@ -86,8 +86,7 @@ class own_failures:
 
 def shown_again(source: Any, task: Task, program: str, explain: bool) -> str:
     """A wrong program as it is shown, to be explained and put right or to be put right alone."""
-    view = debug_view if explain else fix_view
-    return view(str(task.prompt), program, first_failure(source.source, task, program))
+    return str(source.shown_again(task, program, first_failure(source.source, task, program), explain))
 
 
 @part
@@ -174,8 +173,8 @@ def replies(batch: Batch) -> list[str]:
 
 @part
 class by_spans(FieldColumns):
-    r"""Each step the advantage of what it is part of: $A_t = A^{first}$ in an explanation, a reply's first line, and $A^{rest}$
-    after it. A reply that explains nothing has `rest` everywhere.
+    r"""Each step the advantage of what it is part of: $A_t = A^{first}$ in an explanation, the lines above the program, and
+    $A^{rest}$ after it. A reply that explains nothing has `rest` everywhere.
 
     *Assumes* that an explanation is worth what its own score says. It also decides which program follows, which its steps are
     not paid for here: biased where `first` is no measure of that. LeDex pays so (Jiang et al. 2024, arXiv:2405.18649).
@@ -195,7 +194,8 @@ class by_spans(FieldColumns):
         first, rest, number = (batch.cols[name] for name in (self.first, self.rest, self.lines))
         explains = torch.zeros(batch.S, dtype=torch.bool)
         for text, steps in zip(replies(batch), batch.steps_by_track(), strict=True):
-            ends = torch.nonzero(number.value[steps] == 1).flatten().tolist() if text.startswith(MARK) else []
+            lines = explained_lines(text)
+            ends = torch.nonzero(number.value[steps] == lines).flatten().tolist() if lines else []
             explains[steps[: ends[0] + 1 if ends else 0]] = True
         value = torch.where(explains, at_steps(batch, first), at_steps(batch, rest))
         return with_step_column(batch, self.gives_to, value, first, rest)

@@ -50,7 +50,7 @@ from guerdon.tasks.field.reflection_tasks import debugged
         **DEBUGGING,
     ),
     on=grpo,
-    needs=Needs(solutions=True, tests=True, roles=True, sandbox=True),
+    needs=Needs(solutions=True, tests=True, sandbox=True),
     helps=("sparse",),
 )
 def ledex(

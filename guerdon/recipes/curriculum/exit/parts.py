@@ -20,6 +20,7 @@ from guerdon.core.placeholders import check_template
 from guerdon.core.play import Play, Seats, seats_alone
 from guerdon.core.task import Ask, Task
 from guerdon.curricula.plain import EpochSampler
+from guerdon.tasks.role_wordings import ROLE_WORDINGS
 
 HISTORY, DEPTH = (
     "history",
@@ -46,7 +47,7 @@ class histories:
     """
 
     task: Any
-    template: str
+    template: str = ROLE_WORDINGS["revise"].knob(required=True, joined=False, question="prompt", answer="attempt")
     tries: int = knob(default=8, ge=2)
     share: float = knob(default=0.5, ge=0.0, le=1.0)
     power: float = knob(default=1.0, ge=0.0)
@@ -133,7 +134,7 @@ class revised:
     ('draft', 'policy')
     """
 
-    template: str
+    template: str = ROLE_WORDINGS["revise"].knob(required=True, joined=False, question="prompt", answer="attempt")
     times: int = knob(default=1, ge=0)
     role: str = "policy"
     draft: str = "draft"

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from guerdon.core.needs import Needs
 from guerdon.core.recipe import Claim, Recipe, recipe
 from guerdon.exams.exam import Exam
 from guerdon.recipes.curriculum.exit.parts import histories, revised
@@ -34,7 +33,6 @@ from guerdon.tasks.roles import revise_view
         settings="prompts=16 tries=8 lr=5e-5 max_tokens=64 times=4",
     ),
     on=grpo,
-    needs=Needs(roles="template"),
     helps=("few-labels",),
 )
 def exit(
@@ -46,7 +44,7 @@ def exit(
     power: float = 1.0,  # ours: the paper draws what varies more more often
     keep: int = 256,  # ours
     times: int = 4,  # revisions in the exam; ours
-    template: str = revise_view("{prompt}", "{attempt}"),  # how sprig is asked to revise
+    template: str = revise_view("{prompt}", "{attempt}"),  # sprig's; other models are asked in plain language
 ) -> Recipe:
     """GRPO on problems and on its own attempts at them, one revision at a time."""
     base.curriculum = histories(task, template, tries=tries, share=share, power=power, keep=keep)

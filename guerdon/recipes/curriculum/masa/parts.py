@@ -8,9 +8,9 @@ Leaves out: forecasts by a value head (`curricula/forecast_problems.py`), of len
 
 from __future__ import annotations
 
-import re
+import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import torch
@@ -25,11 +25,13 @@ from guerdon.core.part import knob, live, part
 from guerdon.core.placeholders import check_template
 from guerdon.core.play import Play
 from guerdon.core.task import Ask, Sampling
+from guerdon.core.wordings import by_model
 from guerdon.select.hints import begun
+from guerdon.tasks.role_wordings import ROLE_WORDINGS, TOP
 
 ROLE = "meta"  # who forecasts
-TOP = 8  # a forecast is so many of 8 tries, as the released code of MASA asks for it
 BASE = 0.01  # of the reward, in the paper and its code
+FORECAST = ROLE_WORDINGS["forecast"]
 
 
 @part
@@ -44,6 +46,7 @@ class asked_first:
     The reply begins with `start` (given, never learned), so that one token is enough and even a model that knows no
     instructions says a number there, if not yet a meaningful one. `env` plays one turn of role `meta`; the recipe seats it.
     What was said waits here for `with_forecasts` of the same step: not for runs that play `ahead`.
+    A model that does not know sprig's roles is asked in plain language, and begins with "Forecast: ".
 
     *Biased* on purpose, by forecasts that may be wrong: what is left out is not seen to change. Logs `forecast/gated`, the
     share left out, and `forecast/readable`.
@@ -54,8 +57,8 @@ class asked_first:
     tries: int = knob(default=8, ge=1)  # the paper's M
     after: float = knob(default=0.25, ge=0.0)  # the paper's 80 of 314 steps
     spread: float = knob(default=0.1, gt=0.0)  # one of the two that the paper tries
-    template: str = "rate\n{prompt}"
-    start: str = "= "
+    template: str = FORECAST.knob(joined=False, question="prompt")
+    start: str = by_model("= ", "Forecast: ")
     sampling: Sampling = knob(factory=lambda: Sampling(max_tokens=1))
 
     waiting: list[list[Episode]] = live()  # what was said at each draw whose tries are still under way
@@ -69,20 +72,17 @@ class asked_first:
         replies = play([self.question(ask, play) for ask in asks], self.env)
         self.waiting.append(replies)
         forecasts: list[list[float]] = [[] for _ in asks]
-        for place, episode in enumerate(replies):
-            forecast = read_forecast(episode, self.start)
+        said = [read_forecast(episode, self.start) for episode in replies]
+        FORECAST.log_read(self.template, (forecast is not None for forecast in said), play)
+        for place, forecast in enumerate(said):
             if forecast is not None:
                 forecasts[place // self.tries].append(forecast)
         is_on = play.step >= self.after * play.steps
         settled = [is_on and self.is_settled(each, play) for each in forecasts]
         if asks and all(settled):
             settled[int(np.argmin([abs(np.mean(each) - 0.5) for each in forecasts]))] = False
-        play.log(
-            **{
-                "forecast/gated": sum(settled) / max(len(asks), 1),
-                "forecast/readable": sum(map(len, forecasts)) / max(len(replies), 1),
-            }
-        )
+        play.log(**{"forecast/gated": sum(settled) / max(len(asks), 1)})
+        play.log(**{"forecast/readable": sum(map(len, forecasts)) / max(len(replies), 1)})
         return [ask for ask, gone in zip(asks, settled, strict=True) if not gone]
 
     def question(self, ask: Ask, play: Play) -> Ask:
@@ -104,9 +104,9 @@ class with_forecasts(FieldColumns):
     a try and, of a forecast $\hat p$, $0.01^{|p - \hat p|}$ with $p$ the mean of `column` over the problem's tries: 1 for what
     came true, a tenth for being off by a half.
 
-    The difficulty reward of MASA (Kim et al. 2025, arXiv:2510.03259). A forecast that cannot be read is paid 0; one of a
-    problem that was left out, or whose tries have no value, is paid nothing and not learned from. Forecasts and tries are of
-    two roles, so that no comparison in groups mixes them.
+    The difficulty reward of MASA (Kim et al. 2025, arXiv:2510.03259). A forecast that cannot be read is paid 0, with
+    `unread="left_out"` (of models that do not know sprig's roles) nothing, as one of a problem that was left out, or whose
+    tries have no value; it is not learned from. Forecasts and tries are of two roles, so that no group mixes them.
 
     Logs `forecast/error` (the mean of $|p - \hat p|$ of what could be read) and `forecast/correlation`, over problems.
     """
@@ -114,6 +114,7 @@ class with_forecasts(FieldColumns):
     curriculum: Any
     column: Needs = "correct"
     gives_to: Gives = "aligned"
+    unread: Literal["zero", "left_out"] = by_model("zero", "left_out", absent="zero")
 
     shelf = "select"
 
@@ -131,10 +132,10 @@ class with_forecasts(FieldColumns):
         pairs = list(zip(rate[batch.K :].tolist(), predicted, strict=True))
         self._log([(p, f) for p, f in pairs if p == p and f is not None], play)
         value, reason = tries.value.clone(), tries.reason.clone()
-        value[batch.K :] = torch.tensor(
-            [0.0 if p == p and f is None else BASE ** abs(p - (f or 0.0)) for p, f in pairs]
-        )
-        reason[batch.K :] = rate[batch.K :].isnan().to(torch.int8)  # not applicable
+        unread = 0.0 if self.unread == "zero" else math.nan
+        paid = [unread if p == p and f is None else BASE ** abs(p - (f or 0.0)) for p, f in pairs]
+        value[batch.K :] = torch.tensor(paid)
+        reason[batch.K :] = value[batch.K :].isnan().to(torch.int8)  # not applicable
         return whole.with_cols({self.gives_to: Column("track", value, reason)})
 
     def _log(self, pairs: Sequence[tuple[float, float]], play: Play) -> None:
@@ -147,9 +148,9 @@ class with_forecasts(FieldColumns):
 
 
 def read_forecast(episode: Episode, start: str = "") -> float | None:
-    """The share that a forecast says: the first whole number after its start, 0 to 8, of 8. None where there is none."""
+    """The share that a forecast says, of 8: the number after its start, or that it states. None where there is none."""
     if episode.failed or not episode.segments:
         return None
     text = episode.segments[0].text
-    number = re.match(r"\s*(\d+)", text[len(start) :] if text.startswith(start) else text)
-    return int(number[1]) / TOP if number is not None and int(number[1]) <= TOP else None
+    said = FORECAST.read(text[len(start) :] if text.startswith(start) else text)
+    return None if said is None else int(said) / TOP

@@ -8,13 +8,12 @@ first equation every answer does, and a forecast of one token would count for as
 on, problems are skipped whose forecasts agree that all or none of the tries will be right (the paper's efficient variant). All
 tokens of forecasts count in the budget.
 The forecast is text by the policy, as in the paper: here one digit after a given "= ", so that sprig, which was never taught to
-forecast, says some number and learns by reward alone which. The wording is ours: `--set asked_first.template=...`.
+forecast, says some number and learns by reward alone which. The wording is ours: `--set roles.forecast=FILE`.
 Leaves out: forecasts of length with their cut-off, of notions with their hints, cloning of expert forecasts.
 """
 
 from __future__ import annotations
 
-from guerdon.core.needs import Needs
 from guerdon.core.recipe import Claim, Recipe, recipe
 from guerdon.envs.simple import single_turn
 from guerdon.recipes.curriculum.masa.parts import ROLE, asked_first, with_forecasts
@@ -34,7 +33,6 @@ from guerdon.recipes.house.shared import paid
         settings="prompts=16 tries=8 lr=5e-5 max_tokens=64",
     ),
     on=grpo,
-    needs=Needs(roles=True),
     helps=("uneven-difficulty",),
 )
 def masa(

@@ -25,7 +25,7 @@ from guerdon.envs.simple import single_turn
 from guerdon.rewards.asking.function import Leaf
 from guerdon.rewards.stage.step_labels import line_ends
 from guerdon.tasks.family import read_solution
-from guerdon.tasks.roles import verify_view
+from guerdon.tasks.role_wordings import MARKED, marks_by_critique, numbered
 from guerdon.tasks.stepwise import by_steps
 
 
@@ -64,12 +64,13 @@ class each_line(Leaf):
 @part
 class marked_lines(FieldColumns):
     """A track column in lines by a model that verifies: shown a problem and a solution it writes every line with `+` or `-`,
-    and stops at the first `-` (the role `verify` of the generated families, which sprig knows).
+    and stops at the first `-` (the role `verify` of the generated families, which sprig knows). A model that does not know
+    sprig's roles is shown the lines with their numbers, and says in plain language which is the first wrong one (`critique`).
 
     What it marks + is 1, what it marks - is 0. Lines after a - are as their try's answer is: right in a try that ends right,
     where the error must have been mended, wrong in one that does not. A reply that does not mark the lines of the try in
-    their order leaves it without a value. The model `judge` is asked greedily and through `play`: what it says counts in the
-    budget. Logs `judge/unread`, the share of tries it could not be followed on.
+    their order, or names no line, leaves it without a value. The model `judge` is asked greedily and through `play`: what it
+    says counts in the budget. Logs `judge/unread`, the share of tries it could not be followed on.
 
     >>> marked_lines().needs, marked_lines().gives
     (('correct',), ('judged',))
@@ -79,6 +80,7 @@ class marked_lines(FieldColumns):
     correct: Needs = "correct"
     max_tokens: int = knob(default=256, ge=1)
     gives_to: Gives = "judged"
+    wording: str = MARKED.knob()
 
     shelf = "scores"
 
@@ -87,23 +89,19 @@ class marked_lines(FieldColumns):
         texts = [
             episode.segments[int(batch.place[g])].text for episode, g in zip(tried, batch.leaf.tolist(), strict=True)
         ]
-        greedy = Sampling(temperature=0.0, max_tokens=self.max_tokens)
-        asks = [
-            Ask(
-                episode.task,
-                prompt=verify_view(episode.task.prompt, text),
-                sampling=greedy,
-                seats={"policy": self.judge},
-            )
-            for episode, text in zip(tried, texts, strict=True)
-        ]
+        greedy, is_sprig = Sampling(temperature=0.0, max_tokens=self.max_tokens), MARKED.is_sprigs(self.wording)
+        shown = [text if is_sprig else numbered(text) for text in texts]
+        asked = [self.wording.format(question=e.task.prompt, answer=text) for e, text in zip(tried, shown, strict=True)]
+        how: dict[str, Any] = {"sampling": greedy, "seats": {"policy": self.judge}}
+        asks = [Ask(episode.task, prompt=prompt, **how) for episode, prompt in zip(tried, asked, strict=True)]
         replies = [episode.segments[-1].text if episode.segments else "" for episode in play(asks, single_turn())]
         value, detail = torch.full((batch.K,), float("nan")), {}
         for k, (text, reply, right) in enumerate(zip(texts, replies, batch[self.correct].tolist(), strict=True)):
-            said = read_marks(text, reply, right > 0)
+            said = (read_marks if is_sprig else marks_by_critique)(text, reply, right > 0)
             if said:
                 value[k], detail[k] = sum(said), {"steps": said}
         play.log(**{"judge/unread": float(value.isnan().double().mean()) if batch.K else 0.0})
+        MARKED.log_read(self.wording, (~value.isnan()).tolist(), play)
         reason = torch.where(value.isnan(), int(Reason.NOT_APPLICABLE), int(Reason.VALUE)).to(torch.int8)
         return batch.with_cols({self.gives_to: Column("track", value, reason, detail)})
 

@@ -7,7 +7,7 @@ paid r_c and wrong ones -r_c, with r_c = alpha times the share of right tries at
 outcome; in wrong answers the lines that lead to the answer keep the outcome's advantage and all others have none. A token's
 advantage is what comes after it. `judge="exact"` is the task's step checker, "sprig" a frozen copy of the start model in its
 role of verifier, whose words count in the budget; it goes through lines up to the first wrong one, so what follows is taken to
-be as the answer is.
+be as the answer is. A start model that does not know sprig's roles is asked in plain language for the first wrong line.
 Leaves out: errors traced back from the policy's own reflections ("wait"), which sprig does not write, and judging by meaning
 which lines lead to a wrong answer: here all wrong lines do; old tries learned from again; judges of your own rows' lines.
 """
