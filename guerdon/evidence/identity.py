@@ -50,6 +50,8 @@ BUILDERS = (
     "core.part", "core.recipe", "core.knob_values", "core.syntax", "core.decided", "core.lazy",
     "core.tensor_hashes", "training.api", "training.build", "training.catalog", "training.homes",
 )  # fmt: skip
+# what refuses a run before it begins: a run that began is as it would be without
+CHECKS = ("core.needs", "core.problems", "models.model_facts", "tasks.source_facts", "training.unmet_needs")
 HANDS_OVER = ("torch", "triton")  # libraries that call methods of the classes made on theirs from threads of their own
 WHOLE = "*"  # the unit that is a whole file
 MOST_NAMED = 3
@@ -69,7 +71,7 @@ def module_of(file: str | Path) -> str:
 @functools.cache
 def is_left_out(module: str) -> bool:
     """Whether nothing of a module counts."""
-    return any(module == room or module.startswith(f"{room}.") for room in (*OBSERVERS, *BUILDERS))
+    return any(module == room or module.startswith(f"{room}.") for room in (*OBSERVERS, *BUILDERS, *CHECKS))
 
 
 def path_of(module: str, house: Path = HOUSE, own: Path | None = None) -> Path | None:
@@ -295,7 +297,9 @@ def _compared(code: Code, sources: Sources) -> Changes:
     then: dict[str, str] = {}
     for unit, digest in code.units.items():
         module, _, name = unit.partition(":")
-        moved = f"{_place(module, sources)}:{name}"
+        if is_left_out(place := _place(module, sources)):
+            continue  # it counted when it was recorded
+        moved = f"{place}:{name}"
         then[moved if then.get(moved, digest) == digest else unit] = digest  # of two that would be one now, one is gone
     now = code_of(then, sources).units
     every = sorted({*then, *now})

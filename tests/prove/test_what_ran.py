@@ -12,7 +12,7 @@ import guerdon as gd
 from guerdon.core.seeds import derive
 from guerdon.evidence.identity import OBSERVERS, is_left_out
 from guerdon.runs.event_types import Ended, StepDone
-from guerdon.training import loop, record
+from guerdon.training import build, loop, record
 from guerdon.training.what_ran import EVERY, RAN, WhatRan, also, ran_in, seen
 
 TRAIN = {"task": "parity:1", "model": "tabular", "steps": 3, "lr": 0.3, "prompts": 4, "tries": 4}
@@ -79,6 +79,7 @@ def test_observers_change_no_weight(tmp_path, monkeypatch):
     monkeypatch.setattr(record, "batch_metrics", lambda *_, **__: {})
     monkeypatch.setattr(record, "write_batch", lambda *_, **__: None)
     monkeypatch.setattr(record, "never_applied", lambda *_, **__: [])
+    monkeypatch.setattr(build, "refuse_unmet", lambda *_, **__: None)
     monkeypatch.setattr(loop, "write_report", lambda *_, **__: None)
     monkeypatch.setattr(loop, "end_notes", lambda *_, **__: [])
     assert (
