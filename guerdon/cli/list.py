@@ -205,7 +205,7 @@ def _tell_group(output: Output, lead: str, names: Sequence[str], width: int, lin
 
 def _names(runs: Path) -> dict[str, dict[str, list[str]]]:
     """Of every kind the names by family. The parts that a single recipe has are one family."""
-    from guerdon.models import shipped_models
+    from guerdon.models import fetched_models, shipped_models
     from guerdon.tasks import task_loading
     from guerdon.training.catalog import listings
 
@@ -220,7 +220,7 @@ def _names(runs: Path) -> dict[str, dict[str, list[str]]]:
         "recipes": recipes,
         "settings": {"": shelves.setting_names()},
         "tasks": {"": sorted(task_loading.NAMES)},
-        "models": {"": [*shipped_models.SHIPPED, *sorted(shipped_models.NAMES)]},
+        "models": {"": [*shipped_models.SHIPPED, *fetched_models.FETCHED, *sorted(shipped_models.NAMES)]},
         "rewards": {"": shelves.reward_names()},
         "parts": {folder: parts[folder] for folder in sorted(parts)},
         "runs": {"": [path.name for path in newest_first]} if newest_first else {},
@@ -300,6 +300,7 @@ def _tasks(_: Path) -> list[dict[str, Any]]:
 
 
 def _models(_: Path) -> list[dict[str, Any]]:
+    from guerdon.models.fetched_models import FETCHED, file_of
     from guerdon.models.shipped_models import NAMES, SHIPPED, version
 
     about = "shipped with the package: small, trained on every task"
@@ -307,7 +308,19 @@ def _models(_: Path) -> list[dict[str, Any]]:
         {"model": n, "family": "shipped", "about": about if n == version(n) else f"{about}; {version(n)}"}
         for n in SHIPPED
     ]
-    return shipped + [{"model": n, "family": "made", "about": _about(n, module)} for n, module in sorted(NAMES.items())]
+    fetched = [
+        {
+            "model": n,
+            "family": "fetched",
+            "about": f"{each.about}; {'here' if file_of(n).is_file() else f'guerdon models get {n}'}",
+        }
+        for n, each in FETCHED.items()
+    ]
+    return (
+        shipped
+        + fetched
+        + [{"model": n, "family": "made", "about": _about(n, module)} for n, module in sorted(NAMES.items())]
+    )
 
 
 def _rewards(_: Path) -> list[dict[str, Any]]:

@@ -17,11 +17,11 @@ from tokenizers import Tokenizer
 from guerdon.core.errors import UserError, in_a_line
 from guerdon.core.model import Model
 from guerdon.core.part import label
+from guerdon.models.fetched_models import place_of
 from guerdon.models.hub_models import hub_folder, is_hub_id
 from guerdon.models.huggingface import read_tokenizer
 from guerdon.models.model_loading import load
 from guerdon.models.plain_files import is_there
-from guerdon.models.shipped_models import SHIPPED
 from guerdon.models.standin import behind
 from guerdon.models.text import TextModel
 
@@ -92,7 +92,7 @@ def _said(sample: Mapping[str, Any]) -> str:
 
 @functools.lru_cache(maxsize=16)
 def _named(name: str) -> Ids:
-    place = hub_folder(name, weights=False) if is_hub_id(name) else SHIPPED.get(name, Path(name))
+    place = hub_folder(name, weights=False) if is_hub_id(name) else place_of(name)
     path = place if place.suffix == ".json" else place / "tokenizer.json"
     if is_there(path):
         return _plain(read_tokenizer(path))
