@@ -6,7 +6,9 @@ less important columns; in a file or a pipe, and with `--json`, it is whole.
 
 from __future__ import annotations
 
+import ast
 import dataclasses
+import functools
 import importlib
 import re
 from collections.abc import Callable, Sequence
@@ -20,6 +22,7 @@ from guerdon.cli import shelves
 from guerdon.cli.fitted_tables import TableColumn, fitted, in_lines
 from guerdon.cli.options import Json
 from guerdon.cli.output import Output, first_paragraph
+from guerdon.cli.remembered import remembered
 from guerdon.core.errors import UserError, unknown
 from guerdon.core.problems import PROBLEMS, Problem
 
@@ -83,7 +86,8 @@ def list_names(
         return 0
     result: dict[str, Any] = {}
     for kind in (what,) if what else KINDS:
-        rows = KINDS[kind].find(Path(folder))
+        find = functools.partial(KINDS[kind].find, Path(folder))
+        rows = find() if kind in ("runs", "models") else remembered(["list", kind], find)
         if problem is not None:
             rows = _for_problem(rows, problem)
         result[kind] = [row for row in _of_family(kind, rows, family, bool(what)) if _has_words(row, search)]
@@ -338,7 +342,12 @@ def _rewards(_: Path) -> list[dict[str, Any]]:
 
 
 def _about(name: str, module: str) -> str:
-    return first_paragraph(getattr(importlib.import_module(module), name).__doc__)
+    """The first paragraph of a docstring, read off the file: importing it takes torch. What a file makes of something else is
+    asked of that."""
+    tree = ast.parse((shelves.HOME.parent / Path(*module.split("."))).with_suffix(".py").read_text(encoding="utf-8"))
+    written = [node for node in tree.body if isinstance(node, ast.ClassDef | ast.FunctionDef) and node.name == name]
+    doc = ast.get_docstring(written[0]) if written else getattr(importlib.import_module(module), name).__doc__
+    return first_paragraph(doc)
 
 
 def _parts(_: Path) -> list[dict[str, Any]]:

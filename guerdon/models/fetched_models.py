@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import importlib.util
-import os
 import shutil
 import subprocess
 import sys
@@ -18,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from guerdon.core.errors import UserError, spelled, unknown
-from guerdon.models.shipped_models import SHIPPED
+from guerdon.core.user_folders import data_folder
 
 BLOCK = 2**20  # bytes that are hashed at a time
 STDERR = 2  # where pip shows its progress: standard output may be a program's
@@ -47,31 +46,9 @@ FETCHED = {
 }
 
 
-def place_of(name: str) -> Path:
-    """Where the model of a name lies, in whatever case the name is written, fetched or not yet; a path is itself. A name of
-    the package goes before a folder of that name here, a fetched one behind it."""
-    if name in SHIPPED or Path(name).exists():
-        return SHIPPED.get(name, Path(name))
-    known = {**SHIPPED, **{each: file_of(each) for each in FETCHED}}
-    return known.get(spelled(name, known), Path(name))
-
-
 def file_of(name: str) -> Path:
-    """The file of a fetched model: in the user's data folder, as the system has it."""
-    root = os.environ.get("XDG_DATA_HOME") or Path("~/.local/share").expanduser()
-    return Path(root, "guerdon", "models", name, Path(FETCHED[name].member).name).absolute()
-
-
-def name_of_place(place: str) -> str:
-    """The name of the model that lies in a place, or the place."""
-    known = {str(each): name for name, each in SHIPPED.items()} | {str(file_of(each)): each for each in FETCHED}
-    return known.get(place, place)
-
-
-def not_fetched(file: Path) -> UserError | None:
-    """The line about a fetched model that is not there yet."""
-    name = next((each for each in FETCHED if file_of(each) == file and not file.exists()), None)
-    return None if name is None else UserError(f"{name} is not on this machine yet: guerdon models get {name}")
+    """The file of a fetched model: in the user's data folder."""
+    return data_folder() / "models" / name / Path(FETCHED[name].member).name
 
 
 def fetch(name: str) -> Path:

@@ -12,7 +12,7 @@ from typing import Any
 from guerdon.core.model import Model
 from guerdon.models.architectures import known_architectures
 from guerdon.models.chat import taught_format
-from guerdon.models.fetched_models import place_of
+from guerdon.models.model_names import place_of
 from guerdon.models.shipped_models import NAMES, SHIPPED
 
 DECODER = "logp_at"  # a reading that guerdon's own decoder alone has

@@ -7,20 +7,19 @@ from __future__ import annotations
 
 import importlib
 import json
-import os
 import warnings
 from pathlib import Path
 from typing import Any
 
 import torch
 
-from guerdon.core.errors import Notice, UserError, nearest, spelled, unknown
+from guerdon.core.errors import Notice, UserError, spelled
 from guerdon.core.model import Model
 from guerdon.core.part import describe, knobs, label
-from guerdon.models.fetched_models import FETCHED, name_of_place, not_fetched, place_of
-from guerdon.models.hub_models import hub_folder, is_hub_id, kept_ids
+from guerdon.models.hub_models import hub_folder, is_hub_id
+from guerdon.models.model_names import name_of_place, place_of, refuse_unknown
 from guerdon.models.plain_files import is_there, read_object
-from guerdon.models.shipped_models import NAMES, SHIPPED
+from guerdon.models.shipped_models import NAMES
 
 PLACES = ("source", "adapter")  # knobs that name a place in the folder a model was saved to
 INSIDE = (".", "base", "adapter")  # the places there are
@@ -40,35 +39,18 @@ def load(name: str, **settings: Any) -> Model:
     >>> gd.models.load("sprig").parameters  # the newest version; "sprig-1" and "sprig-1.1" are others
     6164736
     """
+    refuse_unknown(name)
     folder = hub_folder(name) if is_hub_id(name) else place_of(name)
     if is_there(folder / "model.json"):
         return _load_folder(folder, settings)
-    if (missing := not_fetched(folder)) is not None:
-        raise missing
     if folder.suffix == ".gguf":
         return _make("lm", {"source": str(folder), **settings})
     if is_there(folder / "config.json"):
         return _load_hub(folder, settings)
-    if not folder.exists():
-        name = spelled(name, NAMES)
-    if name not in NAMES:
-        if folder.exists():
-            adapter = ", only an adapter" if is_there(folder / "adapter_config.json") else ""
-            raise UserError(f"{name} holds no model: there is no model.json and no config.json in it{adapter}")
-        if name != folder.name:  # a path
-            known = ", ".join([*SHIPPED, *FETCHED, *NAMES])
-            raise UserError(
-                f"{name} is not there: a model is a folder, a .gguf file, ORG/NAME on the hub, or one of {known}"
-            )
-        raise unknown("model", name, [*SHIPPED, *FETCHED, *NAMES, *_near(name)])
-    return _make(name, settings)
-
-
-def _near(name: str) -> list[str]:
-    """Folders and downloaded models that may have been meant by their last name."""
-    here = [each.name for each in Path().iterdir() if os.access(each / "config.json", os.R_OK)]
-    known = [f"./{each}" for each in here] + kept_ids()
-    return [each for each in known if nearest(name, [each.rpartition("/")[2]]) is not None]
+    if name not in NAMES and folder.exists():
+        adapter = ", only an adapter" if is_there(folder / "adapter_config.json") else ""
+        raise UserError(f"{name} holds no model: there is no model.json and no config.json in it{adapter}")
+    return _make(spelled(name, NAMES), settings)
 
 
 def is_named(model: Model) -> bool:

@@ -107,6 +107,20 @@ def knows(name: str) -> bool:
     return name.partition("+")[0].rpartition("/")[2].partition("@")[0].partition(":")[0] in NAMES
 
 
+def refuse_unknown_family(name: str) -> None:
+    """Refuse a name with a family that there is not, as `load` reads it; what stands around families is left to that."""
+    for part in name.partition("@")[0].split("+"):
+        if "/" not in part:
+            _known(part.partition(":")[0])
+
+
+def _known(family: str) -> str:
+    family = spelled(family, NAMES)
+    if family not in NAMES:
+        raise unknown("task", family, NAMES)
+    return family
+
+
 @functools.cache
 def family_names() -> list[str]:
     """The families with exact truth, which is what every role needs.
@@ -148,9 +162,7 @@ def _one(name: str, settings: dict[str, Any]) -> TaskSource:
             raise unknown("role or tool", role, [*ROLES, *TOOLS])
         return in_role(role, _one(rest, settings))
     family, _, level = name.partition(":")
-    family = spelled(family, NAMES)
-    if family not in NAMES:
-        raise unknown("task", family, NAMES)
+    family = _known(family)
     if level and family in BY_NAME:
         settings = {**settings, BY_NAME[family]: level}
     elif level:

@@ -146,11 +146,18 @@ def find_recipe(name: str) -> Any:
             raise UserError(f"{name} defines several recipes: choose one, {name}:{next(iter(entries))}")
         return entries[wanted] if wanted else next(iter(entries.values()))
     known = listings()
+    name = known_name(name)
+    module = importlib.import_module(known[name].module)
+    return next(e for e in vars(module).values() if isinstance(e, RecipeEntry) and e.name == name)
+
+
+def known_name(name: str) -> str:
+    """A recipe's name in the package as it is written there; refused where there is none."""
+    known = listings()
     name = spelled(name, known)
     if name not in known:
         raise unknown("recipe", name, known)
-    module = importlib.import_module(known[name].module)
-    return next(e for e in vars(module).values() if isinstance(e, RecipeEntry) and e.name == name)
+    return name
 
 
 def in_file(name: str) -> tuple[str, str]:

@@ -17,10 +17,10 @@ from tokenizers import Tokenizer
 from guerdon.core.errors import UserError, in_a_line
 from guerdon.core.model import Model
 from guerdon.core.part import label
-from guerdon.models.fetched_models import place_of
 from guerdon.models.hub_models import hub_folder, is_hub_id
 from guerdon.models.huggingface import read_tokenizer
 from guerdon.models.model_loading import load
+from guerdon.models.model_names import place_of
 from guerdon.models.plain_files import is_there
 from guerdon.models.standin import behind
 from guerdon.models.text import TextModel
