@@ -15,8 +15,8 @@ from small_gguf import net_of, write
 import guerdon as gd
 from guerdon.core.errors import UserError
 from guerdon.models.fetched_models import FETCHED, fetch, file_of
-from guerdon.models.model_names import place_of
 from guerdon.models.model_facts import model_facts
+from guerdon.models.model_names import place_of
 from guerdon.rewards.asking.token_ids import ids_by
 
 
