@@ -24,6 +24,7 @@ from guerdon.cli.options import Json
 from guerdon.cli.output import Output, first_paragraph
 from guerdon.cli.remembered import remembered
 from guerdon.core.errors import UserError, unknown
+from guerdon.core.packages import Kind, brought, with_brought
 from guerdon.core.problems import PROBLEMS, Problem
 
 NARROWEST, WIDEST = 40, 100  # of a summary
@@ -32,7 +33,7 @@ SHORTEST = 4  # letters of a stem
 
 
 @dataclass(frozen=True)
-class Kind:
+class Listed:
     """A kind of thing: how its rows are found, its columns as they stand from left to right, and the one that `--family` is
     about."""
 
@@ -88,6 +89,7 @@ def list_names(
     for kind in (what,) if what else KINDS:
         find = functools.partial(KINDS[kind].find, Path(folder))
         rows = find() if kind in ("runs", "models") else remembered(["list", kind], find)
+        rows = [*rows, *_brought(kind)]
         if problem is not None:
             rows = _for_problem(rows, problem)
         result[kind] = [row for row in _of_family(kind, rows, family, bool(what)) if _has_words(row, search)]
@@ -97,6 +99,14 @@ def list_names(
         _tell(output, result, what, family, nothing)
     output.finish(result)
     return 0
+
+
+def _brought(kind: str) -> list[dict[str, Any]]:
+    """What other packages bring of a kind; environments stand among the parts. No package is imported."""
+    brings: dict[str, Kind] = {"recipes": "recipes", "tasks": "tasks", "rewards": "rewards", "parts": "envs"}
+    title, family = KINDS[kind].columns[0].title, KINDS[kind].family
+    every = brought(brings[kind]).values() if kind in brings else ()
+    return [{title: each.name, family: each.package, "about": f"from {each.package}: {each.place}"} for each in every]
 
 
 def _for_problem(rows: list[dict[str, Any]], problem: Problem) -> list[dict[str, Any]]:
@@ -216,6 +226,8 @@ def _names(runs: Path) -> dict[str, dict[str, list[str]]]:
     recipes: dict[str, list[str]] = {}
     for each in sorted(listings().values(), key=lambda r: (r.family != "house", r.family, r.name)):
         recipes.setdefault(each.family, []).append(each.name)
+    for other in brought("recipes").values():
+        recipes.setdefault(other.package, []).append(other.name)
     parts: dict[str, list[str]] = {}
     for folder, names in shelves.part_names().items():
         parts.setdefault(folder.partition("/")[0], []).extend(names)
@@ -223,9 +235,9 @@ def _names(runs: Path) -> dict[str, dict[str, list[str]]]:
     return {
         "recipes": recipes,
         "settings": {"": shelves.setting_names()},
-        "tasks": {"": sorted(task_loading.NAMES)},
+        "tasks": {"": with_brought("tasks", sorted(task_loading.NAMES))},
         "models": {"": [*shipped_models.SHIPPED, *fetched_models.FETCHED, *sorted(shipped_models.NAMES)]},
-        "rewards": {"": shelves.reward_names()},
+        "rewards": {"": with_brought("rewards", shelves.reward_names())},
         "parts": {folder: parts[folder] for folder in sorted(parts)},
         "runs": {"": [path.name for path in newest_first]} if newest_first else {},
     }
@@ -435,8 +447,8 @@ def _settings(_: Path) -> list[dict[str, Any]]:
     ]
 
 
-KINDS = {
-    "recipes": Kind(
+KINDS: dict[str, Listed] = {
+    "recipes": Listed(
         _recipes,
         (
             TableColumn("recipe", 0, 40),
@@ -450,7 +462,7 @@ KINDS = {
         ),
         "family",
     ),
-    "settings": Kind(
+    "settings": Listed(
         _settings,
         (
             TableColumn("setting"),
@@ -462,19 +474,19 @@ KINDS = {
         ),
         "model",
     ),
-    "tasks": Kind(_tasks, (TableColumn("task"), TableColumn("family", 2), TableColumn("about", 1, 24)), "family"),
-    "models": Kind(_models, (TableColumn("model"), TableColumn("family", 2), TableColumn("about", 1, 24)), "family"),
-    "rewards": Kind(
+    "tasks": Listed(_tasks, (TableColumn("task"), TableColumn("family", 2), TableColumn("about", 1, 24)), "family"),
+    "models": Listed(_models, (TableColumn("model"), TableColumn("family", 2), TableColumn("about", 1, 24)), "family"),
+    "rewards": Listed(
         _rewards,
         (TableColumn("reward"), TableColumn("family", 2), TableColumn("about", 1, 20), TableColumn("knobs", 3, 24)),
         "family",
     ),
-    "parts": Kind(
+    "parts": Listed(
         _parts,
         (TableColumn("part"), TableColumn("folder", 2), TableColumn("about", 1, 20), TableColumn("knobs", 3, 24)),
         "folder",
     ),
-    "runs": Kind(
+    "runs": Listed(
         _runs,
         (
             TableColumn("run", 0, 17, "middle"),

@@ -20,6 +20,7 @@ from guerdon.cli.output import HeldOutput, Output, alarms_in_words, cost
 from guerdon.cli.prove import claim_lines
 from guerdon.cli.remembered import remembered
 from guerdon.core.errors import UserError, spelled, unknown
+from guerdon.core.packages import KINDS, Brought, brought, find_brought
 from guerdon.core.part import label
 
 if TYPE_CHECKING:
@@ -60,6 +61,8 @@ def show(
         _show_run(output, name)
     elif (own := own_env(name)) is not None:
         show_env(output, name, own, task)
+    elif (other := _brought(name)) is not None:
+        _show_brought(output, other, slots, parse_settings(settings))
     elif (
         any(value is not None for value in slots.values()) or settings or in_file(name)[0] or Path("evidence").is_dir()
     ):
@@ -70,6 +73,32 @@ def show(
             output.say(line)
         output.finish(kept["result"])
     return 0
+
+
+def _brought(name: str) -> Brought | None:
+    """What another package brings by a name that is none of this one's."""
+    from guerdon.training.catalog import listings
+
+    if name in listings() or name in shelves.part_modules():
+        return None
+    return next((each for kind in KINDS if (each := find_brought(kind, name)) is not None), None)
+
+
+def _show_brought(output: Output, other: Brought, slots: dict[str, str | None], settings: dict[str, str]) -> None:
+    if not output.as_json:
+        output.say(other.about)
+        output.say()
+    if other.kind == "recipes":
+        _show_recipe(output, other.name, slots, settings)
+    elif other.kind == "tasks":
+        show_task(output, other.name)
+    elif other.kind == "envs":
+        show_env(output, other.name, other.load(), slots["task"])
+    else:
+        about = inspect.getdoc(other.load()) or ""
+        if not output.as_json:
+            output.say(about)
+        output.finish({"reward": other.name, "package": other.package, "place": other.place, "about": about})
 
 
 def _held(output: Output, name: str) -> dict[str, Any]:
@@ -357,7 +386,8 @@ def show_part(output: Output, name: str, recipes: list[str]) -> None:
     folder, _, last = name.rpartition(".")
     chosen = [each for each in shelves.parts_named(last) if folder in ("", each.folder)]
     if not chosen:
-        raise unknown("recipe, part or reward", name, [*recipes, *shelves.part_modules()])
+        others = [each for kind in KINDS for each in brought(kind)]
+        raise unknown("recipe, part or reward", name, [*recipes, *shelves.part_modules(), *others])
     if not output.as_json:
         for i, each in enumerate(chosen):
             if i:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from guerdon.cli import shelves
 from guerdon.core.errors import spelled, unknown
+from guerdon.core.packages import with_brought
 from guerdon.models.model_names import refuse_unknown
 from guerdon.runs.folder import RunFolder
 from guerdon.tasks.task_loading import refuse_unknown_family
@@ -26,6 +27,6 @@ def refuse_typos(
     if model is not None and not RunFolder(model).exists():
         refuse_unknown(model)
     if reward is not None and reward.isidentifier() and not Path(reward).is_dir():
-        known = shelves.reward_names()
+        known = with_brought("rewards", shelves.reward_names())
         if spelled(reward, known) not in known:
             raise unknown("reward", reward, [*known, "FILE.py:NAME", "RUN"])

@@ -19,6 +19,7 @@ from guerdon.core.budget import NO_END, Budget
 from guerdon.core.errors import InputNote, UserError, spelled
 from guerdon.core.exam_result import ExamResult
 from guerdon.core.model import Model
+from guerdon.core.packages import with_brought
 from guerdon.core.recipe import Recipe, Study
 from guerdon.core.seeds import derive
 from guerdon.core.task import Ask, Sampling, Task
@@ -183,7 +184,7 @@ def prepare(wanted: TrainRequest, origin: Origin | None = None) -> Ready:
         raise UserError("train what? give a recipe: guerdon list recipes")
     request = wanted.run
     if isinstance(request.recipe, str):
-        request = replace(request, recipe=spelled(request.recipe, listings()))
+        request = replace(request, recipe=spelled(request.recipe, with_brought("recipes", listings())))
     if request.model is None and (default := default_model(request.recipe, request.task, request.data)) is not None:
         warnings.warn(about_default(default), InputNote, stacklevel=3)
         request = replace(request, model=default)
