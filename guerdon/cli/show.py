@@ -277,6 +277,8 @@ def _tell_recipe(output: Output, entry: RecipeEntry) -> None:
             output.say(text)
             output.say()
     output.say(f"needs: {entry.needs.in_full}")
+    if entry.needs.learns_from:
+        output.say(f"takes no reward: it learns from {entry.needs.learns_from}")
     if entry.helps:
         output.say(f"helps with: {', '.join(entry.helps)}")
     for claim in entry.claims:
