@@ -1,6 +1,7 @@
 """What verbs say of the package alone, remembered in the user's cache folder: to import and build it takes seconds.
 
-It is remembered with the hash of every file of the package, and made again after any change.
+It is remembered with the hash of every file of the package and the time of the last installation of a library, and made again
+after any change.
 Leaves out: what depends on a user's files, on runs or on options.
 """
 
@@ -8,11 +9,12 @@ from __future__ import annotations
 
 import contextlib
 import json
-import sys
+import sysconfig
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from guerdon.core.errors import UserError
 from guerdon.core.user_folders import cache_folder
 from guerdon.evidence import proof_files
 from guerdon.evidence.identity import tree_hash
@@ -24,11 +26,11 @@ KEPT = 3  # states of the package
 
 def remembered(asked: Sequence[Any], make: Callable[[], Any]) -> Any:
     """What `make` gives, in JSON's types, for what was `asked`: read from disk where that was asked before."""
-    path, key = _file(), json.dumps([*asked, sys.version])
+    path, key = _file(), json.dumps(list(asked))
     known = _read(path)
     if key not in known:
         made = make()
-        with contextlib.suppress(OSError, UserWarning):
+        with contextlib.suppress(OSError, UserError):
             _write(path, {**_read(path), key: made})
         return made
     return known[key]
@@ -36,7 +38,9 @@ def remembered(asked: Sequence[Any], make: Callable[[], Any]) -> Any:
 
 def _file() -> Path:
     shown_too = [str(proof_files.SHIPPED / name) for name in (VERDICTS, proof_files.REGISTER, proof_files.PILOTS)]
-    return cache_folder() / "answers" / f"{tree_hash(*shown_too)}.json"
+    installed = Path(sysconfig.get_path("purelib"))
+    libraries = installed.stat().st_mtime_ns if installed.is_dir() else 0
+    return cache_folder() / "answers" / f"{tree_hash(*shown_too)}-{libraries:x}.json"
 
 
 def _read(path: Path) -> dict[str, Any]:
