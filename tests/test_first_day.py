@@ -46,7 +46,7 @@ def test_rows_of_another_package_and_a_model_from_pypi(tmp_path, monkeypatch, ca
     rows = (tmp_path / "sums.csv").read_text().splitlines()
     assert rows[0] == "question,answer,solution" and '0 + 1 - 0 =,1,"0+1=1' in rows and '2 + 3 - 2 =,3,"2+3=5' in rows
     walked = [shlex.split(each)[1:] for each in commands(TAUGHT)]
-    assert [words[0] for words in walked] == ["train", "models", "eval", "train", "eval", "train", "eval"]
+    assert [words[0] for words in walked] == ["train", "models", "eval", "train", "eval", "train"]
     for words in walked[2:]:
         small = {"train": ("--steps", "1", "--set", "prompts=2", "--set", "max_tokens=4"), "eval": ("--tasks", "2")}
         if "sft" in words:
