@@ -28,6 +28,7 @@ def pytest_configure(config: pytest.Config) -> None:
     folder, patch = tempfile.TemporaryDirectory(), pytest.MonkeyPatch()
     patch.setenv("XDG_STATE_HOME", folder.name)
     patch.setenv("XDG_CACHE_HOME", folder.name)
+    patch.setenv("XDG_DATA_HOME", folder.name)
     config.add_cleanup(folder.cleanup)
     config.add_cleanup(patch.undo)
 

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import re
+import sys
+from types import SimpleNamespace
 
+import pyarrow as pa
 import pytest
 from html_pages import is_harmless, words_of
 
@@ -62,3 +65,24 @@ def test_a_report_of_a_reward_that_breaks():
     assert repr(report).startswith("AuditReport(breaks on chain:1: ") and "\n" not in repr(report)
     html = report._repr_html_()
     assert is_harmless(html) and "&lt;script&gt;" in html and "<td>gold</td>" in html
+
+
+def test_ipython_shows_metrics_as_a_table_and_other_tables_as_before(run, monkeypatch):
+    class Formatter:  # what of IPython's a type needs
+        def __init__(self):
+            self.type_printers = {}
+
+        def for_type(self, kind, shown):
+            self.type_printers[kind] = shown
+
+    formatter = Formatter()
+    shell = SimpleNamespace(display_formatter=SimpleNamespace(formatters={"text/html": formatter}))
+    monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(get_ipython=lambda: shell))
+    metrics = run.metrics
+    shown = formatter.type_printers[pa.Table]
+    page = shown(metrics.select(["step", "tokens"]))
+    assert "<th>step</th><th>tokens</th>" in page and f"{metrics.num_rows} rows, 2 columns" in page
+    assert f"and {', '.join(metrics.column_names[12:])}" in shown(metrics)
+    assert shown(pa.table({"step": [1]})) is None, "IPython falls back to its own text"
+    formatter.type_printers[pa.Table] = str  # a user's own
+    assert run.metrics.equals(metrics) and formatter.type_printers[pa.Table] is str

@@ -14,6 +14,7 @@ from guerdon.cli.audit_scores import EXAMPLES as SCORES_EXAMPLES
 from guerdon.cli.audit_scores import audit_scores_verb
 from guerdon.cli.options import Json, Model, Task, examples, takes_data
 from guerdon.cli.output import UNBOUNDED, Output
+from guerdon.cli.typed_names import refuse_typos
 from guerdon.core.errors import UserError
 
 if TYPE_CHECKING:
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
 FOUND = 1  # the exit code when something severe was found
 WIDTH = 88  # columns if the terminal's width is unknown
+VERIFIED = "verified"  # a task's own check, which is no reward by name
 REWARD = "reward"  # what is audited when nothing else is named
 
 
@@ -95,9 +97,9 @@ def audit_reward_verb(
     AUC of right against wrong, the effect of length, form, place and style on a score, whether partial credit is in order,
     whether scores are deterministic, and the time of a call. The exit code is 1 when something severe was found.
     """
+    output = _started("audit", reward, task, rows, labels, model, as_json)
     from guerdon.audits.auditing import audit
 
-    output = _started("audit", task, rows, labels, model, as_json)
     report = audit(
         reward, task, data=rows, labels=labels, model=model, tries=tries, problems=problems, adversary=adversary, rl=rl,
         seed=seed,
@@ -125,20 +127,23 @@ def check(
     the exit code is 1. With --model its own tries are judged too. With --labels it is tested on what people called right, wrong
     or a hack, and needs no task.
     """
+    output = _started("check", reward, task, rows, labels, model, as_json)
     from guerdon.audits.auditing import check_reward
 
-    output = _started("check", task, rows, labels, model, as_json)
     report = check_reward(
         reward, task, data=rows, labels=labels, model=model, tries=tries, problems=problems, seed=seed
     )
     return _reported(output, report, out)
 
 
-def _started(verb: str, task: Any, rows: Any, labels: str | None, model: str | None, as_json: bool) -> Output:
+def _started(
+    verb: str, reward: str, task: Any, rows: Any, labels: str | None, model: str | None, as_json: bool
+) -> Output:
     if task is None and rows is None and labels is None:
         raise UserError(f"{verb} needs a task: give --task NAME, --data FILE or --labels FILE")
     if model is not None and task is None and rows is None:
         raise UserError("--model needs problems: give --task NAME or --data FILE too")
+    refuse_typos(task=task, model=model, reward=reward if reward != VERIFIED else None)
     return Output(as_json)
 
 

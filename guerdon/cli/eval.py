@@ -9,6 +9,7 @@ import typer
 
 from guerdon.cli.options import Json, Reward, Task, Trust, parse_settings, takes_data
 from guerdon.cli.output import Output, percent, rate
+from guerdon.cli.typed_names import refuse_typos
 from guerdon.core.errors import UserError
 
 BestOf = Annotated[
@@ -78,6 +79,7 @@ def evaluate(
     --search NAME searches for each answer line by line, guided by --scorer (docs/search.md). A table compares it with plain
     sampling, majority vote and best-of-N at equal cost: accuracy, and tokens per problem.
     """
+    refuse_typos(task=task, model=model, reward=reward)
     from guerdon.core.task import Sampling
     from guerdon.training import api
 

@@ -6,7 +6,9 @@ less important columns; in a file or a pipe, and with `--json`, it is whole.
 
 from __future__ import annotations
 
+import ast
 import dataclasses
+import functools
 import importlib
 import re
 from collections.abc import Callable, Sequence
@@ -20,7 +22,9 @@ from guerdon.cli import shelves
 from guerdon.cli.fitted_tables import TableColumn, fitted, in_lines
 from guerdon.cli.options import Json
 from guerdon.cli.output import Output, first_paragraph
+from guerdon.cli.remembered import remembered
 from guerdon.core.errors import UserError, unknown
+from guerdon.core.packages import Kind, brought, with_brought
 from guerdon.core.problems import PROBLEMS, Problem
 
 NARROWEST, WIDEST = 40, 100  # of a summary
@@ -29,7 +33,7 @@ SHORTEST = 4  # letters of a stem
 
 
 @dataclass(frozen=True)
-class Kind:
+class Listed:
     """A kind of thing: how its rows are found, its columns as they stand from left to right, and the one that `--family` is
     about."""
 
@@ -85,7 +89,9 @@ def list_names(
         return 0
     result: dict[str, Any] = {}
     for kind in (what,) if what else KINDS:
-        rows = KINDS[kind].find(Path(folder))
+        find = functools.partial(KINDS[kind].find, Path(folder))
+        rows = find() if kind in ("runs", "models") else remembered(["list", kind], find)
+        rows = [*rows, *_brought(kind)]
         if problem is not None:
             rows = _for_problem(rows, problem)
         result[kind] = [row for row in _of_family(kind, rows, family, bool(what)) if _has_words(row, search)]
@@ -95,6 +101,14 @@ def list_names(
         _tell(output, result, what, family, nothing)
     output.finish(result)
     return 0
+
+
+def _brought(kind: str) -> list[dict[str, Any]]:
+    """What other packages bring of a kind; environments stand among the parts. No package is imported."""
+    brings: dict[str, Kind] = {"recipes": "recipes", "tasks": "tasks", "rewards": "rewards", "parts": "envs"}
+    title, family = KINDS[kind].columns[0].title, KINDS[kind].family
+    every = brought(brings[kind]).values() if kind in brings else ()
+    return [{title: each.name, family: each.package, "about": f"from {each.package}: {each.place}"} for each in every]
 
 
 def _for_problem(rows: list[dict[str, Any]], problem: Problem) -> list[dict[str, Any]]:
@@ -207,13 +221,15 @@ def _tell_group(output: Output, lead: str, names: Sequence[str], width: int, lin
 
 def _names(runs: Path) -> dict[str, dict[str, list[str]]]:
     """Of every kind the names by family. The parts that a single recipe has are one family."""
-    from guerdon.models import shipped_models
+    from guerdon.models import fetched_models, shipped_models
     from guerdon.tasks import task_loading
     from guerdon.training.catalog import listings
 
     recipes: dict[str, list[str]] = {}
     for each in sorted(listings().values(), key=lambda r: (r.family != "house", r.family, r.name)):
         recipes.setdefault(each.family, []).append(each.name)
+    for other in brought("recipes").values():
+        recipes.setdefault(other.package, []).append(other.name)
     parts: dict[str, list[str]] = {}
     for folder, names in shelves.part_names().items():
         parts.setdefault(folder.partition("/")[0], []).extend(names)
@@ -221,9 +237,9 @@ def _names(runs: Path) -> dict[str, dict[str, list[str]]]:
     return {
         "recipes": recipes,
         "settings": {"": shelves.setting_names()},
-        "tasks": {"": sorted(task_loading.NAMES)},
-        "models": {"": [*shipped_models.SHIPPED, *sorted(shipped_models.NAMES)]},
-        "rewards": {"": shelves.reward_names()},
+        "tasks": {"": with_brought("tasks", sorted(task_loading.NAMES))},
+        "models": {"": [*shipped_models.SHIPPED, *fetched_models.FETCHED, *sorted(shipped_models.NAMES)]},
+        "rewards": {"": with_brought("rewards", shelves.reward_names())},
         "parts": {folder: parts[folder] for folder in sorted(parts)},
         "runs": {"": [path.name for path in newest_first]} if newest_first else {},
     }
@@ -318,6 +334,7 @@ def _roles(_: Path) -> list[dict[str, Any]]:
 
 
 def _models(_: Path) -> list[dict[str, Any]]:
+    from guerdon.models.fetched_models import FETCHED, file_of
     from guerdon.models.shipped_models import NAMES, SHIPPED, version
 
     about = "shipped with the package: small, trained on every task"
@@ -325,7 +342,19 @@ def _models(_: Path) -> list[dict[str, Any]]:
         {"model": n, "family": "shipped", "about": about if n == version(n) else f"{about}; {version(n)}"}
         for n in SHIPPED
     ]
-    return shipped + [{"model": n, "family": "made", "about": _about(n, module)} for n, module in sorted(NAMES.items())]
+    fetched = [
+        {
+            "model": n,
+            "family": "fetched",
+            "about": f"{each.about}; {'here' if file_of(n).is_file() else f'guerdon models get {n}'}",
+        }
+        for n, each in FETCHED.items()
+    ]
+    return (
+        shipped
+        + fetched
+        + [{"model": n, "family": "made", "about": _about(n, module)} for n, module in sorted(NAMES.items())]
+    )
 
 
 def _rewards(_: Path) -> list[dict[str, Any]]:
@@ -343,7 +372,12 @@ def _rewards(_: Path) -> list[dict[str, Any]]:
 
 
 def _about(name: str, module: str) -> str:
-    return first_paragraph(getattr(importlib.import_module(module), name).__doc__)
+    """The first paragraph of a docstring, read off the file: importing it takes torch. What a file makes of something else is
+    asked of that."""
+    tree = ast.parse((shelves.HOME.parent / Path(*module.split("."))).with_suffix(".py").read_text(encoding="utf-8"))
+    written = [node for node in tree.body if isinstance(node, ast.ClassDef | ast.FunctionDef) and node.name == name]
+    doc = ast.get_docstring(written[0]) if written else getattr(importlib.import_module(module), name).__doc__
+    return first_paragraph(doc)
 
 
 def _parts(_: Path) -> list[dict[str, Any]]:
@@ -431,8 +465,8 @@ def _settings(_: Path) -> list[dict[str, Any]]:
     ]
 
 
-KINDS = {
-    "recipes": Kind(
+KINDS: dict[str, Listed] = {
+    "recipes": Listed(
         _recipes,
         (
             TableColumn("recipe", 0, 40),
@@ -446,7 +480,7 @@ KINDS = {
         ),
         "family",
     ),
-    "settings": Kind(
+    "settings": Listed(
         _settings,
         (
             TableColumn("setting"),
@@ -458,24 +492,24 @@ KINDS = {
         ),
         "model",
     ),
-    "tasks": Kind(_tasks, (TableColumn("task"), TableColumn("family", 2), TableColumn("about", 1, 24)), "family"),
-    "roles": Kind(
+    "tasks": Listed(_tasks, (TableColumn("task"), TableColumn("family", 2), TableColumn("about", 1, 24)), "family"),
+    "roles": Listed(
         _roles,
         (TableColumn("role"), TableColumn("fields", 1), TableColumn("reply", 2, 24), TableColumn("ends on", 3)),
         "role",
     ),
-    "models": Kind(_models, (TableColumn("model"), TableColumn("family", 2), TableColumn("about", 1, 24)), "family"),
-    "rewards": Kind(
+    "models": Listed(_models, (TableColumn("model"), TableColumn("family", 2), TableColumn("about", 1, 24)), "family"),
+    "rewards": Listed(
         _rewards,
         (TableColumn("reward"), TableColumn("family", 2), TableColumn("about", 1, 20), TableColumn("knobs", 3, 24)),
         "family",
     ),
-    "parts": Kind(
+    "parts": Listed(
         _parts,
         (TableColumn("part"), TableColumn("folder", 2), TableColumn("about", 1, 20), TableColumn("knobs", 3, 24)),
         "folder",
     ),
-    "runs": Kind(
+    "runs": Listed(
         _runs,
         (
             TableColumn("run", 0, 17, "middle"),

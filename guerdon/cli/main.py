@@ -31,6 +31,7 @@ from guerdon.cli.doctor import doctor
 from guerdon.cli.eval import evaluate
 from guerdon.cli.export import export
 from guerdon.cli.list import list_names
+from guerdon.cli.models import models
 from guerdon.cli.options import examples
 from guerdon.cli.output import print_json
 from guerdon.cli.prove import prove
@@ -50,6 +51,7 @@ KEEPING = {
     "view",
     "demo",
     "export",
+    "models",
 }  # verbs that do more than print: what they did stays, even if their output is not read
 LOST = 1  # the output of another verb could not be written
 ELSEWHERE = {  # flags of other trainers, and what to type here
@@ -190,6 +192,7 @@ app.command(
         "guerdon list runs --json               everything, for programs",
     ),
 )(list_names)
+app.add_typer(models, name="models")
 app.command(
     "advise",
     epilog=examples(
@@ -306,7 +309,7 @@ def _ended_by_itself(verb: Callable[..., int]) -> Callable[..., int]:
     return run
 
 
-for _verb in (*app.registered_commands, *audits.registered_commands):
+for _verb in (*app.registered_commands, *audits.registered_commands, *models.registered_commands):
     assert _verb.callback is not None
     _verb.callback = _ended_by_itself(_verb.callback)
 

@@ -57,6 +57,21 @@ class Output:
             print_json(result)
 
 
+class HeldOutput(Output):
+    """Keeps what a verb says, its lines and its result, for an output like another one."""
+
+    def __init__(self, like: Output) -> None:
+        self.as_json, self.console = like.as_json, like.console
+        self.lines: list[str] = []
+        self.result: Mapping[str, Any] = {}
+
+    def say(self, line: str = "") -> None:
+        self.lines.append(line)
+
+    def finish(self, result: Mapping[str, Any]) -> None:
+        self.result = _strict(result) if self.as_json else {}
+
+
 class Screen(Console):
     """rich's console, for which text is text: nothing in it is an effect but what rich adds."""
 

@@ -41,7 +41,7 @@ def part_names() -> dict[str, list[str]]:
     for path in sorted(HOME.rglob("*.py")):
         folder = _folder(_module(path))
         if folder and not _module(path).startswith(WANT_EXTRAS):
-            by_folder.setdefault(folder, []).extend(_parts_in(path))
+            by_folder.setdefault(folder, []).extend(_parts_in(path.read_text(encoding="utf-8")))
     return {folder: sorted(names) for folder, names in sorted(by_folder.items()) if names}
 
 
@@ -71,13 +71,39 @@ def reward_names() -> list[str]:
 
 def parts() -> list[Shelved]:
     """Every part, in the order of folders and names."""
-    from guerdon.core.part import PARTS, label
-
     for module in pkgutil.walk_packages(guerdon.__path__, "guerdon."):
         if module.name.split(".")[1] not in NOT_PARTS and not module.name.startswith(WANT_EXTRAS):
             importlib.import_module(module.name)
+    return _imported()
+
+
+def parts_named(name: str) -> list[Shelved]:
+    """The parts of a name, today's or an older one; their modules alone are imported."""
+    for module in part_modules().get(name, ()):
+        importlib.import_module(module)
+    return [each for each in _imported() if name in each.cls.__part__]
+
+
+def _imported() -> list[Shelved]:
+    from guerdon.core.part import PARTS, label
+
     every = [Shelved(label(cls), _folder(cls.__module__), cls.__module__, cls) for cls in PARTS.values()]
     return sorted((each for each in every if each.folder), key=lambda each: (each.folder, each.name))
+
+
+def part_modules() -> dict[str, list[str]]:
+    """The modules with parts of a name, by today's names and older ones, read off the files."""
+    by_name: dict[str, list[str]] = {}
+    for path in sorted(HOME.rglob("*.py")):
+        module = _module(path)
+        if _folder(module) and not module.startswith(WANT_EXTRAS):
+            text = path.read_text(encoding="utf-8")
+            for name in [
+                *_parts_in(text),
+                *(old for each in PART.finditer(text) for old in WAS.findall(each["given"] or "")),
+            ]:
+                by_name.setdefault(name, []).append(module)
+    return by_name
 
 
 def knobs(cls: Any) -> dict[str, str]:
@@ -114,12 +140,13 @@ def _folder(module: str) -> str:
 
 # read off the text, for parsing takes seconds
 PART = re.compile(r"^@part(?:\((?P<given>(?:.|\n)*?)\))?(?: *#.*)?\n(?:@.*\n)*class (?P<name>\w+)", re.MULTILINE)
+WAS = re.compile(r"\bwas=\"([^\"]+)\"")
 NAMED = re.compile(r"\bname=\"([^\"]+)\"")
 CLASS = re.compile(r"^ *class (\w+)(?:\(([^)]*)\))?:", re.MULTILINE)
 
 
-def _parts_in(path: Path) -> list[str]:
-    """The names of the parts in a file: those given to `@part(name=...)`, or of their classes."""
-    classes = PART.finditer(path.read_text(encoding="utf-8"))
+def _parts_in(text: str) -> list[str]:
+    """The names of the parts in a file's text: those given to `@part(name=...)`, or of their classes."""
+    classes = PART.finditer(text)
     names = [(NAMED.search(each["given"] or ""), each["name"]) for each in classes]
     return [given[1] if given else name for given, name in names]

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 import difflib
+import functools
 import inspect
+import re
 import sys
 from collections.abc import Container
 from pathlib import Path
@@ -12,22 +14,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from guerdon.cli import knob_words
+from guerdon.cli import knob_words, shelves
 from guerdon.cli.options import Json, Model, Reward, Settings, Task, parse_settings
-from guerdon.cli.output import Output, alarms_in_words, cost
+from guerdon.cli.output import HeldOutput, Output, alarms_in_words, cost
 from guerdon.cli.prove import claim_lines
-from guerdon.core.errors import UserError
+from guerdon.cli.remembered import remembered
+from guerdon.core.errors import UserError, spelled, unknown
+from guerdon.core.packages import KINDS, Brought, brought, find_brought
 from guerdon.core.part import label
 
 if TYPE_CHECKING:
     from guerdon.core.recipe import Claim, Recipe, RecipeEntry, Study
     from guerdon.training.build import RunRequest
-
-
-import re
-
-from guerdon.cli import shelves
-from guerdon.core.errors import unknown
 
 ALONE = ("bound", "slope")  # kinds of claims without a baseline
 STAND_IN = {"task": "successor", "model": "tabular"}  # to show a formula for when none was given
@@ -58,19 +56,70 @@ def show(
     from guerdon.training.catalog import in_file, listings
 
     output = Output(as_json)
+    name = spelled(name, listings())
+    slots = {"task": task, "model": model, "reward": reward}
     if RunFolder(name).exists():
         _show_run(output, name)
     elif name.startswith(ROLES):
         _show_role(output, name.removeprefix(ROLES))
-    elif is_task(name):
-        show_task(output, name)
     elif (own := own_env(name)) is not None:
         show_env(output, name, own, task)
-    elif not in_file(name)[0] and name not in (recipes := listings()):
+    elif (other := _brought(name)) is not None:
+        _show_brought(output, other, slots, parse_settings(settings))
+    elif (
+        any(value is not None for value in slots.values()) or settings or in_file(name)[0] or Path("evidence").is_dir()
+    ):
+        _show_named(output, name, slots, parse_settings(settings))
+    else:  # what it shows depends on the package alone
+        kept = remembered(["show", name, as_json, output.console.width], functools.partial(_held, output, name))
+        for line in kept["lines"]:
+            output.say(line)
+        output.finish(kept["result"])
+    return 0
+
+
+def _brought(name: str) -> Brought | None:
+    """What another package brings by a name that is none of this one's."""
+    from guerdon.training.catalog import listings
+
+    if name in listings() or name in shelves.part_modules():
+        return None
+    return next((each for kind in KINDS if (each := find_brought(kind, name)) is not None), None)
+
+
+def _show_brought(output: Output, other: Brought, slots: dict[str, str | None], settings: dict[str, str]) -> None:
+    if not output.as_json:
+        output.say(other.about)
+        output.say()
+    if other.kind == "recipes":
+        _show_recipe(output, other.name, slots, settings)
+    elif other.kind == "tasks":
+        show_task(output, other.name)
+    elif other.kind == "envs":
+        show_env(output, other.name, other.load(), slots["task"])
+    else:
+        about = inspect.getdoc(other.load()) or ""
+        if not output.as_json:
+            output.say(about)
+        output.finish({"reward": other.name, "package": other.package, "place": other.place, "about": about})
+
+
+def _held(output: Output, name: str) -> dict[str, Any]:
+    held = HeldOutput(output)
+    _show_named(held, name, {"task": None, "model": None, "reward": None}, {})
+    return {"lines": held.lines, "result": held.result}
+
+
+def _show_named(output: Output, name: str, slots: dict[str, str | None], settings: dict[str, str]) -> None:
+    from guerdon.training.catalog import in_file, listings
+
+    recipes = listings()
+    if is_task(name):
+        show_task(output, name)
+    elif not in_file(name)[0] and name not in recipes:
         show_part(output, name, [*recipes])
     else:
-        _show_recipe(output, name, {"task": task, "model": model, "reward": reward}, parse_settings(settings))
-    return 0
+        _show_recipe(output, name, slots, settings)
 
 
 def _show_recipe(output: Output, name: str, slots: dict[str, str | None], settings: dict[str, str]) -> None:
@@ -234,6 +283,8 @@ def _tell_recipe(output: Output, entry: RecipeEntry) -> None:
             output.say(text)
             output.say()
     output.say(f"needs: {entry.needs.in_full}")
+    if entry.needs.learns_from:
+        output.say(f"takes no reward: it learns from {entry.needs.learns_from}")
     if entry.helps:
         output.say(f"helps with: {', '.join(entry.helps)}")
     for claim in entry.claims:
@@ -372,21 +423,16 @@ def _show_run(output: Output, path: str) -> None:
 def show_part(output: Output, name: str, recipes: list[str]) -> None:
     """Every part of a name, or the one of FOLDER.NAME; refused with what comes near where there is none."""
     folder, _, last = name.rpartition(".")
-    every = shelves.parts()
-    chosen = [each for each in every if last in _names(each) and folder in ("", each.folder)]
+    chosen = [each for each in shelves.parts_named(last) if folder in ("", each.folder)]
     if not chosen:
-        raise unknown("recipe, part or reward", name, [*recipes, *(n for each in every for n in _names(each))])
+        others = [each for kind in KINDS for each in brought(kind)]
+        raise unknown("recipe, part or reward", name, [*recipes, *shelves.part_modules(), *others])
     if not output.as_json:
         for i, each in enumerate(chosen):
             if i:
                 output.say()
             _tell(output, each)
     output.finish({"parts": [_as_json(each) for each in chosen]})
-
-
-def _names(each: shelves.Shelved) -> tuple[str, ...]:
-    """The names it goes by."""
-    return tuple(each.cls.__part__)
 
 
 def _tell(output: Output, each: shelves.Shelved) -> None:
@@ -415,13 +461,14 @@ def _as_json(each: shelves.Shelved) -> dict[str, Any]:
 
 def own_env(spec: str) -> Any:
     """The environment that FILE.py:NAME names, or the problems with one; None for a recipe there, or what names no file."""
-    from guerdon.core.recipe import RecipeEntry
-    from guerdon.core.user_file import load_file
     from guerdon.training.catalog import in_file
 
     file, name = in_file(spec)
     if not file or not name:
         return None
+    from guerdon.core.recipe import RecipeEntry
+    from guerdon.core.user_file import load_file
+
     module = load_file(file, "recipe")
     held = {n: v for n, v in vars(module).items() if not n.startswith("_") and v is not module}
     recipes = [v.name for v in held.values() if isinstance(v, RecipeEntry) and v.function.__module__ == module.__name__]

@@ -38,6 +38,7 @@ from guerdon.cli.options import (
     takes_data,
 )  # fmt: skip
 from guerdon.cli.output import Output, alarm_facts, alarms_in_words, cost, exam_lines
+from guerdon.cli.typed_names import refuse_typos
 from guerdon.core.errors import CtrlC, UserError
 
 if TYPE_CHECKING:
@@ -131,6 +132,7 @@ def train(
     if again is not None:
         tell_again(output, request, _options(said, again))
     elif resume is None:
+        refuse_typos(recipe, task, model, reward)
         name_model(output, request)
     if dry_run:
         return tell_dry_run(output, request, _options(said, again))

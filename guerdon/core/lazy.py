@@ -17,6 +17,7 @@ from typing import Any
 
 from guerdon.core.renamed import new_name
 
+_OURS = b"guerdon"  # in the metadata of a table
 _shows: list[str] = []  # the module that makes HTML of objects
 
 
@@ -28,6 +29,18 @@ def show_with(module: str) -> None:
 def in_notebook(x: Any) -> str:
     """The `_repr_html_` of a class."""
     return str(importlib.import_module(*_shows).as_html(x))
+
+
+def table_for_notebooks(table: Any) -> Any:
+    """A pyarrow table that IPython, where it runs, shows as one: that class has no `_repr_html_` and takes none. Other tables
+    of the session are shown as before, and so are all where a formatter was set for them."""
+    shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
+    if shell is None:
+        return table
+    formatter = shell.display_formatter.formatters["text/html"]
+    if type(table) not in formatter.type_printers:
+        formatter.for_type(type(table), lambda x: in_notebook(x) if _OURS in (x.schema.metadata or {}) else None)
+    return table.replace_schema_metadata({_OURS: b""})
 
 
 def front_door(package: str) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:

@@ -111,6 +111,7 @@ class Needs:
         second: a second model, by the knob that names it.
         sandbox: a machine on which programs can run in the sandbox.
         world: the fixed world of the method, in words: it takes no problems of your own.
+        learns_from: what it learns from in place of a reward, in words: it takes none.
 
     >>> import guerdon as gd
     >>> both = gd.Needs(kinds=True).over(gd.Needs(answers="reward"))
@@ -140,6 +141,7 @@ class Needs:
     second: str | None = None
     sandbox: bool | str | None = None
     world: str | None = None
+    learns_from: str | None = None
 
     def over(self, base: Needs) -> Needs:
         """These, and those of `base` where these say nothing."""
@@ -166,6 +168,16 @@ class Needs:
     def of_families(self) -> list[str]:
         """The families whose problems it can use."""
         return (self.families or "").partition("|")[0].split()
+
+    def untaken(self, slot: str) -> str:
+        """Why a recipe takes no task, model or reward of yours."""
+        if self.world:
+            return (
+                f"has a fixed world ({self.world}): leave {'--task and --data' if slot == 'task' else f'--{slot}'} out"
+            )
+        if slot == "reward" and self.learns_from:
+            return f"learns from {self.learns_from}: leave --reward out"
+        return f"has its own {slot}: leave --{slot} out"
 
     def missing(self, of: str, has: Collection[str], given: Collection[str] = ()) -> tuple[str, ...]:
         """What is needed of the data, the model or the machine, and is neither among what that `has` (of its families one is

@@ -437,7 +437,7 @@ class RecipeEntry:
         for slot in SLOTS:
             if slots.get(slot) is not None:
                 if slot not in parameters:
-                    raise UserError(f"recipe {self.name!r} has its own {slot}; leave --{slot} out")
+                    raise UserError(f"{self.name} {self.needs.untaken(slot)}")
                 used[slot] = slots[slot]
             elif slot in parameters and parameters[slot].default is inspect.Parameter.empty:
                 raise UserError(f"recipe {self.name!r} needs a {slot}: --{slot} NAME")

@@ -13,6 +13,8 @@ from collections.abc import Mapping
 from functools import singledispatch
 from typing import Any
 
+import pyarrow as pa
+
 from guerdon.core.batch import Batch
 from guerdon.core.column import Column, Reason
 from guerdon.core.episode import Episode
@@ -27,6 +29,7 @@ TRACKS = 10  # rows of a batch
 SCORES = ("reward", "correct", "advantage")  # columns of a batch that a row shows
 STEPS = 8  # rows of a run, from its first step to its last
 METRICS = ("reward/mean", "correct/mean", "tokens", "seconds")  # that such a row shows
+WIDEST = 12  # columns of a table
 SAMPLES = 10  # rows of a replay
 COMPARED = ("samples", "scored", "compared", "flips", "pearson", "spearman", "old_mean", "new_mean")
 MOVED = ("step", "task", "completion", "old_reward", "new_reward", "old_advantage", "new_advantage")
@@ -166,6 +169,15 @@ def _run(run: Run) -> str:
         table(("steps done", *measures), evaluations) if result else "",
         _steps(run.metrics),
     )
+
+
+@as_html.register
+def _table(metrics: pa.Table) -> str:
+    """The first rows of a run's metrics; the names of columns that find no room stand below."""
+    names, more = metrics.column_names[:WIDEST], metrics.column_names[WIDEST:]
+    rows = [tuple(row.values()) for row in metrics.select(names).to_pylist()]
+    title = f"{metrics.num_rows} rows, {metrics.num_columns} columns"
+    return page(title, table(names, rows), note(f"and {', '.join(more)}") if more else "")
 
 
 def _measures(result: Mapping[str, Any]) -> list[str]:

@@ -16,7 +16,6 @@ import contextlib
 import functools
 import hashlib
 import json
-import os
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -24,6 +23,7 @@ from typing import Any
 
 from guerdon.core.part import fingerprint
 from guerdon.core.renamed import current_module
+from guerdon.core.user_folders import cache_folder
 from guerdon.evidence.code_units import DIGITS, SourceFile
 from guerdon.runs.whole_files import write_json
 
@@ -314,7 +314,7 @@ def _place(module: str, sources: Sources) -> str:
 def _looked_up(code: Code) -> Changes:
     """The same of the package as it is, remembered on disk: to read all of it again takes seconds."""
     said = json.dumps([dict(code.units), dict(code.files)], sort_keys=True)
-    key, path = hashlib.sha256(said.encode()).hexdigest(), _memory() / f"{tree_hash()}.json"
+    key, path = hashlib.sha256(said.encode()).hexdigest(), cache_folder() / "code" / f"{tree_hash()}.json"
     try:
         status = path.stat()
         known = _remembered(path, (status.st_ino, status.st_mtime_ns, status.st_size))
@@ -336,15 +336,6 @@ def _remembered(path: Path, mark: tuple[int, ...]) -> dict[str, Any]:
     """What a file that has this mark says: it is asked for each proof of a list."""
     known = json.loads(path.read_text())
     return known if isinstance(known, dict) else {}
-
-
-def _memory() -> Path:
-    """By the XDG rules: a path that is not whole does not count."""
-    chosen = Path(os.environ.get("XDG_CACHE_HOME", ""))
-    try:
-        return (chosen if chosen.is_absolute() else Path.home() / ".cache") / NAME / "code"
-    except RuntimeError:  # a user without a home
-        return Path(os.devnull)
 
 
 def named(units: Iterable[str]) -> str:

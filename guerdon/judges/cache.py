@@ -12,7 +12,6 @@ import contextlib
 import dataclasses
 import hashlib
 import json
-import os
 import sqlite3
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -23,6 +22,7 @@ from guerdon.core.errors import UserError
 from guerdon.core.model import Model
 from guerdon.core.part import describe
 from guerdon.core.task import Sampling
+from guerdon.core.user_folders import cache_folder
 from guerdon.judges.answerer import Answerer, JudgeAnswer, JudgeQuestion
 from guerdon.runs.checksums import is_whole, sealed
 from guerdon.runs.whole_files import absolute
@@ -38,8 +38,7 @@ Keep = Callable[[int, JudgeAnswer], None]
 
 def default_place() -> Path:
     """The default place of kept answers: the user's cache folder."""
-    root = os.environ.get("XDG_CACHE_HOME")
-    return (Path(root) if root else Path.home() / ".cache") / "guerdon" / "judges.sqlite"
+    return cache_folder() / "judges.sqlite"
 
 
 class Cache:

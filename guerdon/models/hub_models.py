@@ -18,8 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from guerdon.core.errors import Notice, UserError, in_a_line, require_extra
-from guerdon.models.huggingface import INDEX, WEIGHTS
-from guerdon.models.plain_files import is_there, read_object
+from guerdon.models.plain_files import INDEX, WEIGHTS, is_there, read_object
 
 ID = re.compile(r"[A-Za-z0-9][\w.-]{0,95}/[A-Za-z0-9][\w.-]{0,95}")
 PATIENCE = 10.0  # seconds in which the hub must have answered what it has under a name

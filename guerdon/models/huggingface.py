@@ -24,11 +24,9 @@ from guerdon.models.chat import Chat, Format
 from guerdon.models.config import DecoderConfig
 from guerdon.models.decoder import Decoder
 from guerdon.models.names import hub_shapes, to_hub
-from guerdon.models.plain_files import TOKENIZER, is_there, read_object, read_text, understanding
+from guerdon.models.plain_files import INDEX, TOKENIZER, WEIGHTS, is_there, read_object, read_text, understanding
 from guerdon.models.tokenizer import ASSISTANT, END, PAD, USER
 
-WEIGHTS = "model.safetensors"
-INDEX = "model.safetensors.index.json"  # which file holds which tensor, where there are several
 SHARD = 5 * 10**9  # bytes of one file of weights, as the hub and transformers have it
 OTHER_WEIGHTS = ("pytorch_model.bin", "pytorch_model.bin.index.json")
 MENDS = {  # what to do about a file that is often missing

@@ -12,6 +12,7 @@ from typing import Any
 from guerdon.core.model import Model
 from guerdon.models.architectures import known_architectures
 from guerdon.models.chat import taught_format
+from guerdon.models.model_names import place_of
 from guerdon.models.shipped_models import NAMES, SHIPPED
 
 DECODER = "logp_at"  # a reading that guerdon's own decoder alone has
@@ -32,7 +33,7 @@ def model_facts(model: Any) -> frozenset[str]:
     name = str(model)
     if name in NAMES and not Path(name).exists():
         return OF_A_TABLE if name in MADE_WITHOUT_TEXT else _of_format("", name == "lm")
-    return _of_folder(SHIPPED.get(name, Path(name)))
+    return _of_folder(place_of(name))
 
 
 def knows_roles(model: Any) -> bool:

@@ -7,19 +7,19 @@ from __future__ import annotations
 
 import importlib
 import json
-import os
 import warnings
 from pathlib import Path
 from typing import Any
 
 import torch
 
-from guerdon.core.errors import Notice, UserError, nearest, spelled, unknown
+from guerdon.core.errors import Notice, UserError, spelled
 from guerdon.core.model import Model
 from guerdon.core.part import describe, knobs, label
-from guerdon.models.hub_models import hub_folder, is_hub_id, kept_ids
+from guerdon.models.hub_models import hub_folder, is_hub_id
+from guerdon.models.model_names import name_of_place, place_of, refuse_unknown
 from guerdon.models.plain_files import is_there, read_object
-from guerdon.models.shipped_models import NAMES, SHIPPED
+from guerdon.models.shipped_models import NAMES
 
 PLACES = ("source", "adapter")  # knobs that name a place in the folder a model was saved to
 INSIDE = (".", "base", "adapter")  # the places there are
@@ -39,34 +39,18 @@ def load(name: str, **settings: Any) -> Model:
     >>> gd.models.load("sprig").parameters  # the newest version; "sprig-1" and "sprig-1.1" are others
     6164736
     """
-    folder = hub_folder(name) if is_hub_id(name) else SHIPPED.get(name, Path(name))
+    refuse_unknown(name)
+    folder = hub_folder(name) if is_hub_id(name) else place_of(name)
     if is_there(folder / "model.json"):
         return _load_folder(folder, settings)
     if folder.suffix == ".gguf":
         return _make("lm", {"source": str(folder), **settings})
     if is_there(folder / "config.json"):
         return _load_hub(folder, settings)
-    alike = spelled(name, [*SHIPPED, *NAMES])
-    if name not in NAMES and alike != name and not folder.exists():
-        return load(alike, **settings)
-    if name not in NAMES:
-        if folder.exists():
-            adapter = ", only an adapter" if is_there(folder / "adapter_config.json") else ""
-            raise UserError(f"{name} holds no model: there is no model.json and no config.json in it{adapter}")
-        if name != folder.name:  # a path
-            known = ", ".join([*SHIPPED, *NAMES])
-            raise UserError(
-                f"{name} is not there: a model is a folder, a .gguf file, ORG/NAME on the hub, or one of {known}"
-            )
-        raise unknown("model", name, [*SHIPPED, *NAMES, *_near(name)])
-    return _make(name, settings)
-
-
-def _near(name: str) -> list[str]:
-    """Folders and downloaded models that may have been meant by their last name."""
-    here = [each.name for each in Path().iterdir() if os.access(each / "config.json", os.R_OK)]
-    known = [f"./{each}" for each in here] + kept_ids()
-    return [each for each in known if nearest(name, [each.rpartition("/")[2]]) is not None]
+    if name not in NAMES and folder.exists():
+        adapter = ", only an adapter" if is_there(folder / "adapter_config.json") else ""
+        raise UserError(f"{name} holds no model: there is no model.json and no config.json in it{adapter}")
+    return _make(spelled(name, NAMES), settings)
 
 
 def is_named(model: Model) -> bool:
@@ -104,7 +88,7 @@ def save(model: Model, folder: str | Path) -> None:
         own |= model.store(folder)
         if own["source"] not in INSIDE:
             base = {"base": _base_of(model)}
-            own["source"] = {str(place): name for name, place in SHIPPED.items()}.get(own["source"], own["source"])
+            own["source"] = name_of_place(own["source"])
     else:
         save_file({k: v.contiguous() for k, v in model.weights.state_dict().items()}, folder / "weights.safetensors")
     (folder / "model.json").write_text(json.dumps({"model": label(model), "knobs": own, **base}, indent=2) + "\n")
@@ -182,7 +166,7 @@ def _places(folder: Path, config: dict[str, Any], settings: dict[str, Any]) -> d
 
 
 def _outside(folder: Path, place: Any) -> Path:
-    base = SHIPPED.get(str(place), Path(str(place)))
+    base = place_of(str(place))
     if not base.is_absolute() or not (is_there(base) if base.suffix == ".gguf" else is_there(base / "config.json")):
         raise UserError(f"{folder} holds an adapter of the model in {place!a}, which is not there: put it back")
     return base

@@ -16,6 +16,8 @@ from typing import Any
 
 from guerdon.core.errors import UserError
 
+WEIGHTS = "model.safetensors"
+INDEX = "model.safetensors.index.json"  # which file holds which tensor, where there are several
 TEXT = 16 << 20  # bytes of a file that is read whole; tokenizers are larger
 TOKENIZER = 256 << 20
 

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 from guerdon.core.batch import Batch
 from guerdon.core.errors import UserError
 from guerdon.core.exam_result import ExamResult
-from guerdon.core.lazy import in_notebook
+from guerdon.core.lazy import in_notebook, table_for_notebooks
 from guerdon.core.manifest import Damaged, read_regular
 from guerdon.runs.belonging import missing, stranger
 from guerdon.runs.checksums import crc
@@ -244,7 +244,7 @@ class Run:
             for e in self.events(StepDone)
         ]
         names = list(dict.fromkeys(k for r in rows for k in r))
-        return pa.table({n: [r.get(n) for r in rows] for n in names})
+        return table_for_notebooks(pa.table({n: [r.get(n) for r in rows] for n in names}))
 
     @property
     def rollout_steps(self) -> list[int]:

@@ -9,6 +9,7 @@ from typing import Any
 
 from guerdon.core.arguments import check_arguments
 from guerdon.core.errors import UserError, spelled, unknown
+from guerdon.core.packages import brought, find_brought, with_brought
 from guerdon.core.task import TaskSource
 
 NAMES = {  # family: the module that defines it
@@ -104,7 +105,23 @@ def load(name: str, **settings: Any) -> TaskSource:
 
 def knows(name: str) -> bool:
     """Whether a name begins with a family's, as `load` reads it."""
-    return name.partition("+")[0].rpartition("/")[2].partition("@")[0].partition(":")[0] in NAMES
+    family = name.partition("+")[0].rpartition("/")[2].partition("@")[0].partition(":")[0]
+    return family in NAMES or find_brought("tasks", family) is not None
+
+
+def refuse_unknown_family(name: str) -> None:
+    """Refuse a name with a family that there is not, as `load` reads it; what stands around families is left to that."""
+    for part in name.partition("@")[0].split("+"):
+        if "/" not in part:
+            _known(part.partition(":")[0])
+
+
+def _known(family: str) -> str:
+    known = with_brought("tasks", NAMES)
+    family = spelled(family, known)
+    if family not in known:
+        raise unknown("task", family, known)
+    return family
 
 
 @functools.cache
@@ -148,14 +165,23 @@ def _one(name: str, settings: dict[str, Any]) -> TaskSource:
             raise unknown("role or tool", role, [*ROLES, *TOOLS])
         return in_role(role, _one(rest, settings))
     family, _, level = name.partition(":")
-    family = spelled(family, NAMES)
-    if family not in NAMES:
-        raise unknown("task", family, NAMES)
+    family = _known(family)
     if level and family in BY_NAME:
         settings = {**settings, BY_NAME[family]: level}
     elif level:
         if not level.isdigit():
             raise UserError(f"task level must be a whole number, not {level!r}: {family}:2")
         settings = {**settings, "level": int(level)}
+    if family not in NAMES:
+        return _brought(family, settings)
     source: TaskSource = getattr(importlib.import_module(NAMES[family]), family)(**settings)
+    return source
+
+
+def _brought(family: str, settings: dict[str, Any]) -> TaskSource:
+    """The task of an installed package: what makes it, or one that is made."""
+    from_package = brought("tasks")[family]
+    source = from_package.make(**settings)
+    if not isinstance(source, TaskSource):
+        raise UserError(f"{from_package.about} is no task: it needs name, size, get and check (docs/your_own_task.md)")
     return source

@@ -19,6 +19,8 @@ from guerdon.core.budget import NO_END, Budget
 from guerdon.core.errors import InputNote, UserError, spelled
 from guerdon.core.exam_result import ExamResult
 from guerdon.core.model import Model
+from guerdon.core.needs import Needs
+from guerdon.core.packages import with_brought
 from guerdon.core.recipe import Recipe, Study
 from guerdon.core.seeds import derive
 from guerdon.core.task import Ask, Sampling, Task
@@ -58,7 +60,7 @@ from guerdon.training.onlooker import CountedEnv, counted, watched
 from guerdon.training.record import Options
 from guerdon.training.resume import Trained, policy_so_far
 from guerdon.training.study import run_study
-from guerdon.training.train_request import Origin, TrainRequest, rerun
+from guerdon.training.train_request import STEPS, Origin, TrainRequest, rerun
 from guerdon.training.trust import check_trust, remember
 from guerdon.training.truth_column import VERIFIED, truth_column
 
@@ -183,12 +185,22 @@ def prepare(wanted: TrainRequest, origin: Origin | None = None) -> Ready:
         raise UserError("train what? give a recipe: guerdon list recipes")
     request = wanted.run
     if isinstance(request.recipe, str):
-        request = replace(request, recipe=spelled(request.recipe, listings()))
+        request = replace(request, recipe=spelled(request.recipe, with_brought("recipes", listings())))
     if request.model is None and (default := default_model(request.recipe, request.task, request.data)) is not None:
         warnings.warn(about_default(default), InputNote, stacklevel=3)
         request = replace(request, model=default)
     typed = [n for n in request.settings if origin is None or f"--set {n}" in origin.changes]
     built = build(request, typed)
+    if (
+        wanted.steps is not None
+        and wanted.steps >= 0
+        and isinstance(built.recipe, Study)
+        and STEPS in built.recipe.settings
+    ):
+        request = replace(
+            request, settings={**request.settings, STEPS: str(wanted.steps) if request.text else wanted.steps}
+        )
+        built, wanted = build(request, typed), replace(wanted, steps=None)  # those of each of its runs
     total = set_length(built, wanted.steps, wanted.budget)
     options, seed = wanted.options or Options(), wanted.seed or 0
     if not getattr(built.task, "has_answers", True) and isinstance(built.recipe, Recipe):
@@ -233,19 +245,27 @@ def _claimed(out: str | Path | None, stem: str, here: Path) -> Iterator[RunFolde
 def set_length(built: Built, steps: int | None, budget: Budget | None = None) -> int:
     """How long a run is, is part of a recipe, for schedules span the run. With a budget the steps are only the most there may
     be. A study receives its budget."""
+    if steps is not None and steps < 0:
+        raise UserError(f"--steps must be at least 0, not {steps}")
     if isinstance(built.recipe, Study):
         if steps is not None:
-            raise UserError(f"{built.name!r} is a study and decides how long its runs are; leave --steps out")
+            raise UserError(f"{built.name} {_length_of(built)}; leave --steps out")
         built.recipe.budget = budget
         return 0
     if steps is not None:
-        if steps < 0:
-            raise UserError(f"--steps must be at least 0, not {steps}")
         built.recipe.steps = steps
     elif budget is not None:
         built.recipe.steps = NO_END
     built.recipe.budget = budget
     return built.recipe.steps
+
+
+def _length_of(built: Built) -> str:
+    """What decides how long a study without a knob for it is."""
+    needs = built.entry.needs if built.entry is not None else Needs()
+    if needs.world:
+        return f"has a fixed world ({needs.world}), and its length is fixed or set by its knobs (guerdon show {built.name})"
+    return "is a study and decides how long its runs are"
 
 
 def _go(

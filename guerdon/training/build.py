@@ -48,7 +48,7 @@ from guerdon.tasks.trace_turns import hold_calls, traces
 from guerdon.training.catalog import find_recipe
 from guerdon.training.homes import bring_home, move_home
 from guerdon.training.record import Options
-from guerdon.training.unmet_needs import other_rows, refuse_fixed, refuse_unmet
+from guerdon.training.unmet_needs import other_rows, refuse_unmet, refuse_untaken
 
 SHOWN_BAD = 3  # skipped rows named one by one
 
@@ -164,7 +164,8 @@ def build(request: RunRequest, typed: Container[str] = ()) -> Built:
 
 def task_for(entry: RecipeEntry, request: RunRequest) -> TaskSource | None:
     """The problems that were asked for, with a model and the rest: all that the recipe needs is there, or it is refused."""
-    refuse_fixed(entry, request.task if request.data is None else request.data)
+    problems = request.task if request.data is None else request.data
+    refuse_untaken(entry, task=problems, model=request.model, reward=request.reward)
     try:
         task = find_task(request.task, request.data, entry.needs.rows)
     except OtherRows as error:

@@ -16,6 +16,7 @@ from typing import Any
 
 from guerdon.core.errors import UserError, spelled, unknown
 from guerdon.core.needs import ROWS, Needs
+from guerdon.core.packages import brought, with_brought
 from guerdon.core.problems import Problem
 from guerdon.core.user_file import load_file
 
@@ -145,12 +146,31 @@ def find_recipe(name: str) -> Any:
         if not wanted and len(entries) > 1:
             raise UserError(f"{name} defines several recipes: choose one, {name}:{next(iter(entries))}")
         return entries[wanted] if wanted else next(iter(entries.values()))
-    known = listings()
+    name = known_name(name)
+    if (own := listings().get(name)) is None:
+        return _brought(name)
+    module = importlib.import_module(own.module)
+    return next(e for e in vars(module).values() if isinstance(e, RecipeEntry) and e.name == name)
+
+
+def known_name(name: str) -> str:
+    """A recipe's name as it is written in the package, or in another one that brings it; refused where there is none."""
+    known = with_brought("recipes", listings())
     name = spelled(name, known)
     if name not in known:
         raise unknown("recipe", name, known)
-    module = importlib.import_module(known[name].module)
-    return next(e for e in vars(module).values() if isinstance(e, RecipeEntry) and e.name == name)
+    return name
+
+
+def _brought(name: str) -> Any:
+    """The recipe of an installed package."""
+    from guerdon.core.recipe import RecipeEntry
+
+    from_package = brought("recipes")[name]
+    entry = from_package.load()
+    if not isinstance(entry, RecipeEntry):
+        raise UserError(f"{from_package.about} is no recipe: it needs @recipe(...) above a function")
+    return entry
 
 
 def in_file(name: str) -> tuple[str, str]:

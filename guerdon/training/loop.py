@@ -31,10 +31,12 @@ from guerdon.runs.end_notes import end_notes
 from guerdon.runs.event_types import Ended, Evaluated, Event, Saved, Started, Stopped, Warned
 from guerdon.runs.events import EventLog, latest, next_attempt, read_log
 from guerdon.runs.folder import RunFolder
+from guerdon.runs.headline import WORTH
 from guerdon.runs.listeners import Listener
 from guerdon.runs.loggers import open_loggers
 from guerdon.runs.never_applied import EARLY
 from guerdon.runs.run_config import first_step
+from guerdon.training.default_model import about_unsolved
 from guerdon.training.evaluate import SatExams, sit_all
 from guerdon.training.host import undisturbed
 from guerdon.training.readings import fill_needs, refuse_without_text
@@ -254,3 +256,7 @@ def _evaluate(recipe: Recipe, play: Player, record: Recorder, done: int, point: 
         sat = SatExams(**remember(record.starts / f"{same}.json", lambda: dataclasses.asdict(sit()), "an exam"))
     result = {**sat.numbers, "point": point} if options.eval_drawn else sat.numbers
     record.emit(Evaluated(done - 1, result=result, problems=sat.problems))
+    if point == START:
+        scores = any(column in stage.gives for stage in recipe.stages for column in WORTH)
+        if unsolved := about_unsolved(record.folder.read_config(), sat.numbers, scores):
+            record.emit(Warned(done, message=unsolved))

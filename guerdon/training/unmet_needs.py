@@ -23,10 +23,11 @@ class Unmet(UserError):
     """A recipe needs something that is not there."""
 
 
-def refuse_fixed(entry: RecipeEntry, problems: Any) -> None:
-    """A method in a fixed world takes no problems."""
-    if problems is not None and entry.needs.world and "task" not in entry.parameters():
-        raise Unmet(f"{entry.name} has a fixed world ({entry.needs.world}): leave --task and --data out")
+def refuse_untaken(entry: RecipeEntry, **given: Any) -> None:
+    """Refuse a task, model or reward that was given and that a method does not take, with the reason."""
+    for slot, value in given.items():
+        if value is not None and slot not in entry.parameters():
+            raise Unmet(f"{entry.name} {entry.needs.untaken(slot)}")
 
 
 def refuse_unmet(entry: RecipeEntry, source: TaskSource | None, asked: Any, model: Any, given: Collection[str]) -> None:

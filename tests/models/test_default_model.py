@@ -9,7 +9,7 @@ from command_line import command_line, refused
 
 import guerdon as gd
 from guerdon.core.errors import Notice, UserError
-from guerdon.training.default_model import DEFAULT, default_model
+from guerdon.training.default_model import DEFAULT, about_unsolved, default_model
 
 NOTHING = ("--steps", "0", "--eval-tasks", "0")
 
@@ -56,3 +56,27 @@ def test_nothing_is_chosen_for_what_needs_none(cli):
         """Does without one."""
 
     assert default_model(without, "parity", None) is None and default_model(may, "parity", None) is None
+
+
+def test_a_first_exam_without_a_solved_problem_says_what_to_do(cli, tmp_path):
+    (tmp_path / "rows.jsonl").write_text('{"prompt": "Who wrote Emma?", "answer": "Jane Austen"}\n' * 8)
+    run = ("--data", "rows.jsonl", "--held-out", "0.5", "--set", "max_tokens=4", "--steps", "0", "--eval-tries", "1")
+    said = cli("train", "grpo", *run, "--model", "Sprig", "--out", "run").out
+    (line,) = [line for line in said.splitlines() if "none of" in line]
+    assert line.startswith(
+        "warning: none of 4 held-out problems is solved, and sprig knows the tasks of the package alone:"
+    )
+    assert "guerdon models get smollm2, then --model smollm2" in line and "guerdon train sft" in line
+    assert gd.Run(tmp_path / "run").warnings == [line.removeprefix("warning: ")]
+    other = cli("train", "grpo", *run, "--model", "tabular").out
+    assert "none of 4 held-out problems is solved, and wrong tries alone teach nothing: teach on" in other
+    assert "none of" not in cli("train", "sft", *run, "--model", "tabular").out, "it is being taught"
+
+
+def test_what_solves_some_problems_or_has_none_of_the_users_own_is_left_alone():
+    config = {"data": {"path": "my.csv"}, "wish": {"model": "sprig-1"}}
+    assert about_unsolved(config, {"pass@1": 0.0, "tasks": 64}, True).startswith("none of 64")
+    assert about_unsolved(config, {"pass@1": 0.02, "tasks": 64}, True).startswith("almost none of 64")
+    assert about_unsolved(config, {"pass@1": 0.03, "tasks": 64}, True) == ""
+    assert about_unsolved({**config, "data": None}, {"pass@1": 0.0, "tasks": 64}, True) == ""
+    assert about_unsolved(config, {"error": 0.0}, True) == "", "an exam of another kind"

@@ -188,6 +188,11 @@ def cli(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureF
         ("dpo", "answers.csv", "dpo needs pairs of a better and a worse answer: answers.csv holds no preferences"),
         ("distill", "answers.csv", "distill needs a second model: --set teacher=..."),
         (
+            "plan-rewardbench",
+            "answers.csv",
+            "plan-rewardbench has a fixed world (traces of a calculator's user, with planted",
+        ),
+        (
             "rex",
             "answers.csv",
             "rex has a fixed world (images of digits for a small network): leave --task and --data out",
@@ -232,3 +237,48 @@ def test_list_usable_and_show_say_it(cli):
     assert rows["grpo"]["answers"] == "yes" and rows["grpo"]["tools"] == "chat" and rows["scope"]["needs"]
     refused(cli("list", "tasks", "--usable"), "--usable is for recipes")
     assert "set KNOB" in cli("list", "recipes", "--usable", "--family", "code").out
+
+
+def test_every_recipe_takes_each_flag_or_says_why_not():
+    for name, listing in listings().items():
+        entry = find_recipe(name)
+        needs = entry.needs
+        for slot in ("task", "model", "reward"):
+            assert slot in listing.takes or needs.world or (slot == "reward" and needs.learns_from), (name, slot)
+        assert not (needs.learns_from and "reward" in listing.takes), name
+        assert "steps" in entry.knobs() or needs.world, name
+
+
+def test_a_flag_that_a_recipe_does_not_take_is_refused_with_the_reason(cli, monkeypatch):
+    monkeypatch.setattr("guerdon.training.build.find_model", lambda model: pytest.fail("the model was loaded"))
+    on = ("--task", "chain:1", "--model", "sprig", "--reward", "exact")
+    refused(cli("train", "sft", *on), "sft learns from worked answers: leave --reward out")
+    refused(
+        cli("train", "t-reg", *on), "t-reg learns from preferences: leave --reward out"
+    )  # of dpo, which it is made on
+    refused(
+        cli("train", "rex", *on[2:4]), "rex has a fixed world (images of digits for a small network): leave --model out"
+    )
+
+
+def test_the_steps_of_a_study_are_those_of_its_runs(tmp_path):
+    length = []
+
+    @gd.recipe("climbing")
+    def climbing(steps: int = 9, pause: float = 0.5):
+        """A study."""
+        return gd.Study(lambda run, seed: length.append(steps) or {"steps": steps})
+
+    first = gd.train(climbing, steps=3, out=tmp_path / "first")
+    assert length == [3] and first.config["settings"] == {"steps": 3}
+    assert first.config["hash"] == gd.train(climbing, settings={"steps": 3}, out=tmp_path / "same").config["hash"]
+
+    @gd.recipe("resting", needs=Needs(world="a bed"))
+    def resting():
+        """A study without a length."""
+        return gd.Study(lambda run, seed: {})
+
+    with pytest.raises(
+        UserError, match=r"^resting has a fixed world \(a bed\), and its length is fixed or set by its knobs"
+    ):
+        gd.train(resting, steps=3, out=tmp_path / "no")

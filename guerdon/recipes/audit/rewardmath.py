@@ -41,7 +41,7 @@ NAME = "rewardmath"
         budget=656,  # steps of all twelve
         unit="steps",
     ),
-    needs=Needs(errors=True, text=True),
+    needs=Needs(errors=True, text=True, learns_from="pairs for the reward models that it tests"),
     helps=("noisy-judge",),
 )
 def rewardmath(

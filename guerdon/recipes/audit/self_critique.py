@@ -42,7 +42,7 @@ ARMS: dict[str, Any] = {"task": "countdown:1-6@256", "metric": "auc", "budget": 
         Claim(says="It tells problems of training better than Min-K%.", baseline=f"{NAME}=min_k", **ARMS),
         Claim(says="It tells problems of training better than mean entropy.", baseline=f"{NAME}=entropy", **ARMS),
     ),
-    needs=Needs(answers=True, finite=True, text=True),
+    needs=Needs(answers=True, finite=True, text=True, learns_from="right answers, to be detected"),
 )
 def self_critique(
     task: Any,

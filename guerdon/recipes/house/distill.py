@@ -25,7 +25,11 @@ from guerdon.recipes.house.shared import learn, on_policy, scored
 
 
 @recipe(
-    "distill", family="house", paper="arXiv:2306.13649", needs=Needs(second="teacher"), helps=("sparse", "few-labels")
+    "distill",
+    family="house",
+    paper="arXiv:2306.13649",
+    needs=Needs(second="teacher", learns_from="its teacher"),
+    helps=("sparse", "few-labels"),
 )
 def distill(
     task: Any,

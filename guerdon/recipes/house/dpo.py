@@ -26,7 +26,7 @@ from guerdon.rewards.stage.score_stages import verified
 from guerdon.select.pairs import paired
 
 
-@recipe("dpo", family="house", paper="arXiv:2305.18290", needs=Needs(preferences=True))
+@recipe("dpo", family="house", paper="arXiv:2305.18290", needs=Needs(preferences=True, learns_from="preferences"))
 def dpo(
     task: Any,
     model: Model,

@@ -25,7 +25,7 @@ from guerdon.recipes.house.recited import brings_answers, to_recite
 from guerdon.rewards.stage.score_stages import verified
 
 
-@recipe("kto", family="house", paper="arXiv:2402.01306", needs=Needs(labels=True))
+@recipe("kto", family="house", paper="arXiv:2402.01306", needs=Needs(labels=True, learns_from="labels"))
 def kto(
     task: Any,
     model: Model,

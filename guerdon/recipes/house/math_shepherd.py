@@ -31,7 +31,7 @@ from guerdon.rewards.stage.step_labels import monte_carlo_labels
     "math_shepherd",
     family="house",
     paper="arXiv:2312.08935",
-    needs=Needs(answers=True, text=True),
+    needs=Needs(answers=True, text=True, learns_from="how often tries from a line are right"),
     helps=("unsound-steps", "few-labels"),
 )
 def math_shepherd(

@@ -31,7 +31,7 @@ from guerdon.tasks.stepwise import by_steps
     "process_reward_model",
     family="house",
     paper="arXiv:2305.20050",
-    needs=Needs(step_labels=True, text=True),
+    needs=Needs(step_labels=True, text=True, learns_from="labelled steps"),
     helps=("unsound-steps",),
 )
 def process_reward_model(

@@ -27,7 +27,12 @@ from guerdon.rewards.stage.score_stages import verified
 from guerdon.select.pairs import paired
 
 
-@recipe("reward_model", family="house", paper="arXiv:2203.02155", needs=Needs(preferences=True, text=True))
+@recipe(
+    "reward_model",
+    family="house",
+    paper="arXiv:2203.02155",
+    needs=Needs(preferences=True, text=True, learns_from="preferences"),
+)
 def reward_model(
     task: Any,
     model: Model,

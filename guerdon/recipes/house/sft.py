@@ -45,7 +45,7 @@ class told(single_turn):
         return seats.episode()
 
 
-@recipe("sft", family="house", needs=Needs(answers=True), helps=("sparse",))
+@recipe("sft", family="house", needs=Needs(answers=True, learns_from="worked answers"), helps=("sparse",))
 def sft(
     task: Any, model: Model, *, prompts: int = 128, lr: float = 2e-5, max_tokens: int = 256, steps: int = 100
 ) -> Recipe:

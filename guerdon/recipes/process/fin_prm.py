@@ -107,7 +107,7 @@ def stated(text: str, solution: str) -> float:
         settings="prompts=8 tries=4 rollouts=1 lr=3e-4 max_tokens=96",
         budget=400_000,
     ),
-    needs=RecipeNeeds(step_checker=True, text=True),
+    needs=RecipeNeeds(step_checker=True, text=True, learns_from="a scorer that it teaches"),
     helps=("unsound-steps",),
 )
 def fin_prm(

@@ -46,7 +46,7 @@ from guerdon.select.pairs import paired
         settings="max_tokens=80",
         budget=400_000,
     ),
-    needs=Needs(answers=True, text=True),
+    needs=Needs(answers=True, text=True, learns_from="which tries are right"),
     helps=("unsound-steps", "few-labels"),
 )
 def implicit_prm(

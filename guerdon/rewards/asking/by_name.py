@@ -11,6 +11,7 @@ from typing import Any
 import guerdon
 from guerdon.core.errors import UserError, spelled, unknown
 from guerdon.core.lazy import places_of
+from guerdon.core.packages import find_brought, with_brought
 from guerdon.core.user_file import find_in_file
 from guerdon.models.trained_folders import scorer_folder
 from guerdon.rewards.asking.function import Leaf, reward
@@ -30,8 +31,11 @@ def find_reward(spec: str) -> Reward:
     spec = spelled(spec, known)
     if spec not in known and (os.sep in spec or Path(spec).is_dir()):
         return trained_reward(spec)
+    if spec not in known and (from_package := find_brought("rewards", spec)) is not None:
+        named = from_package.load()
+        return as_reward(named() if isinstance(named, type) and issubclass(named, Leaf) else named)
     if spec not in known:
-        raise unknown("reward", spec, [*known, "FILE.py:NAME", "RUN"])
+        raise unknown("reward", spec, [*with_brought("rewards", known), "FILE.py:NAME", "RUN"])
     wanted = [name for name, default in knobs_of(known[spec]).items() if default is dataclasses.MISSING]
     if wanted:
         raise UserError(f"the reward {spec} needs its {', '.join(wanted)}: write it in a file, FILE.py:NAME")

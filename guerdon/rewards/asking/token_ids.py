@@ -20,8 +20,8 @@ from guerdon.core.part import label
 from guerdon.models.hub_models import hub_folder, is_hub_id
 from guerdon.models.huggingface import read_tokenizer
 from guerdon.models.model_loading import load
+from guerdon.models.model_names import place_of
 from guerdon.models.plain_files import is_there
-from guerdon.models.shipped_models import SHIPPED
 from guerdon.models.standin import behind
 from guerdon.models.text import TextModel
 
@@ -92,7 +92,7 @@ def _said(sample: Mapping[str, Any]) -> str:
 
 @functools.lru_cache(maxsize=16)
 def _named(name: str) -> Ids:
-    place = hub_folder(name, weights=False) if is_hub_id(name) else SHIPPED.get(name, Path(name))
+    place = hub_folder(name, weights=False) if is_hub_id(name) else place_of(name)
     path = place if place.suffix == ".json" else place / "tokenizer.json"
     if is_there(path):
         return _plain(read_tokenizer(path))

@@ -39,7 +39,7 @@ NAME = "mrmbench"
         budget=258,  # steps of all twelve
         unit="steps",
     ),
-    needs=Needs(errors=True, text=True),
+    needs=Needs(errors=True, text=True, learns_from="pairs for the reward models that it tests"),
     helps=("noisy-judge",),
 )
 def mrmbench(

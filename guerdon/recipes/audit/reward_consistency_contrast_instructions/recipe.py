@@ -39,7 +39,7 @@ ARMS: Any = {"baseline": f"{NAME} mend=none", "task": "equation:6-7", "budget": 
         Claim(says="Hulls of spellings and fusion make a reward model more consistent.", metric="contrast", **ARMS),
         Claim(says="They lose no accuracy on usual pairs.", kind="at least as good", metric="standard", **ARMS),
     ),
-    needs=Needs(step_checker=True, text=True),
+    needs=Needs(step_checker=True, text=True, learns_from="pairs for the reward model that it tests"),
     helps=("noisy-judge",),
 )
 def reward_consistency_contrast_instructions(

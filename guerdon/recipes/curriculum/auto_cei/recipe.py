@@ -38,7 +38,7 @@ from guerdon.studies.climb import climb
         budget=12,  # of R-tuning, and of each of five rounds
         unit="steps",
     ),
-    needs=Needs(answers=True),
+    needs=Needs(answers=True, learns_from="right answers and refusals"),
 )
 def auto_cei(
     task: Any,

@@ -37,7 +37,7 @@ from guerdon.rewards.stage.score_stages import verified
         start="searcher",
         budget=250_000,
     ),
-    needs=Needs(answers=True, text=True),
+    needs=Needs(answers=True, text=True, learns_from="a scorer that it teaches"),
     helps=("unsound-steps",),
 )
 def reasonflux_prm(

@@ -46,7 +46,7 @@ from guerdon.search.grown_trees import sampled_tree
         budget=30,
         unit="steps",
     ),
-    needs=Needs(answers=True, text=True, one_turn=True),
+    needs=Needs(answers=True, text=True, one_turn=True, learns_from="which steps lead to right answers"),
     helps=("unsound-steps",),
 )
 def what_srms_reward(
