@@ -141,8 +141,7 @@ class spread_by_tokens(Term):
 
     Beside `dpo` with the same `beta`, a token of the better answer has the gradient $\beta w(1 + \alpha\hat r_t)$ in all, one
     of the worse $-\beta w(1 - \alpha\hat r_t)$. $w$ has no gradient; `weighted=False` sets it to 1. With `even` each token has
-    its answer's mean reward. *Assumes* a better and a worse answer in every pair. *Biased* on purpose: it is no likelihood of
-    preferences (Zhou et al. 2024, arXiv:2412.02685). Notes `token_reward` and `pair_weight`.
+    its answer's mean reward. Assumes pairs; *biased*: no likelihood of preferences (arXiv:2412.02685).
 
     >>> import torch
     >>> import guerdon as gd
