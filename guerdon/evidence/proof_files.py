@@ -165,16 +165,18 @@ def codes_of(proof: Mapping[str, Any]) -> dict[str, frozenset[str]]:
 
 
 def write(folder: Path, *proofs: dict[str, Any]) -> None:
-    """Proofs with their figures and pages, which name what came of the same recipe with other students."""
+    """Proofs with their figures; and all pages of their recipes, each of which names what came of the recipe with other students
+    and in settings."""
     named_proofs = {name_of(proof): proof for proof in proofs}
     _keep(folder, named_proofs)
-    names = _names(folder)
-    for name, proof in named_proofs.items():
-        same = [verdict(folder, each) for each in names if re.split("[@+]", each)[0] == proof["recipe"]]
-        shown = verdict(folder, name)
-        for i, claim in enumerate(shown["claims"]):
-            write_text(folder / f"{name}{_number(i)}.svg", figure(claim))
-        write_text(folder / f"{name}.md", page(shown, stale(shown), others_of(shown, same), _numbers(folder, name)))
+    recipes = {re.split("[@+]", name)[0] for name in named_proofs}
+    for recipe in recipes:
+        same = {name: verdict(folder, name) for name in _names(folder) if re.split("[@+]", name)[0] == recipe}
+        for name, shown in same.items():
+            for i, claim in enumerate(shown["claims"] if name in named_proofs else ()):
+                write_text(folder / f"{name}{_number(i)}.svg", figure(claim))
+            others = others_of(shown, [*same.values()])
+            write_text(folder / f"{name}.md", page(shown, stale(shown), others, _numbers(folder, name)))
 
 
 def _keep(folder: Path, proofs: Mapping[str, dict[str, Any]]) -> None:

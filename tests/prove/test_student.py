@@ -97,7 +97,7 @@ def test_evidence_of_a_student_stands_beside_the_shipped_models(proof):
     page, beside, index = ((quick / f"{name}.md").read_text() for name in ("faster", "faster@tiny-1m", "README"))
     assert f"[faster@tiny-1m](faster@tiny-1m.md): **{other}, on tiny-1m**" in page
     assert f"[faster](faster.md): **{word}, on sprig-1.1**" in beside and "(faster@tiny-1m.svg)" in beside
-    assert "[faster@tiny-1m.json](faster@tiny-1m.json)" in beside and "with what `sft steps=" in beside
+    assert "[faster@tiny-1m.json](faster@tiny-1m.json)" in beside and "from the model that `sft steps=" in beside
     both = f"{word}, on sprig-1.1 and tiny-1m" if word == other else f"{word}, on sprig-1.1; {other}, on tiny-1m"
     assert f"**{both}**" in index and "| [faster@tiny-1m](faster@tiny-1m.md) |" in index
     assert (quick / "faster@tiny-1m.svg").is_file()

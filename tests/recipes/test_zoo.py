@@ -16,6 +16,7 @@ from guerdon.models.tables import tabular
 from guerdon.recipes.curriculum.simplerl_zoo import blunted, fitting, is_marked, marked, unmarked
 from guerdon.runs.run import Run
 from guerdon.tasks import load
+from guerdon.training import build
 from guerdon.training.catalog import find_recipe
 
 NAME = "simplerl-zoo"
@@ -103,6 +104,13 @@ def test_what_is_learned_from():
     strict.check()
 
 
+@pytest.fixture
+def a_table_will_do(monkeypatch):
+    """The recipe needs a model of text; here a table stands for one, and says its answers unmarked."""
+    monkeypatch.setattr(build, "refuse_unmet", lambda *_, **__: None)
+    monkeypatch.setattr(unmarked, "solution", lambda self, task: task.answer)  # parity knows none
+
+
 def study(out, **settings):
     """One digit to say, odd or even, after one digit or four: a table of few rows knows neither at first."""
     model = tabular("01", length=1, rows=4096)
@@ -116,8 +124,7 @@ def result(run):
 
 
 @pytest.mark.slow
-def test_every_base_is_trained_on_half_of_the_kinds_and_examined_on_all(tmp_path, monkeypatch):
-    monkeypatch.setattr(unmarked, "solution", lambda self, task: task.answer)  # parity knows none
+def test_every_base_is_trained_on_half_of_the_kinds_and_examined_on_all(tmp_path, a_table_will_do):
     run = study(tmp_path / "run")
     found = result(run)
     assert list(found["bases"]) == ["as it is", "unmarked", "blunted"]
