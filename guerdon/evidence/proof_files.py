@@ -165,8 +165,8 @@ def codes_of(proof: Mapping[str, Any]) -> dict[str, frozenset[str]]:
 
 
 def write(folder: Path, *proofs: dict[str, Any]) -> None:
-    """Proofs with their figures; and all pages of their recipes, each of which names what came of the recipe with other students
-    and in settings."""
+    """Proofs with their figures; and all pages of their recipes, each of which names what came of the recipe with other
+    students and in settings."""
     named_proofs = {name_of(proof): proof for proof in proofs}
     _keep(folder, named_proofs)
     recipes = {re.split("[@+]", name)[0] for name in named_proofs}
