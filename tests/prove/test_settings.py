@@ -194,23 +194,23 @@ def test_a_pilot_is_of_the_setting_that_it_was_run_for(tmp_path):
 def test_a_screening_in_a_draft_is_refused(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     for how in ([], ["--detach"]):
-        assert main(["prove", "grpo", "--setting", "sparse", *how]) == 2
+        assert main(["prove", "grpo", "--setting", "long_horizon", *how]) == 2
         said = capsys.readouterr().err
-        assert "'sparse' is a draft (it has no pilot): run guerdon prove --pilot sparse first" in said
+        assert "'long_horizon' is a draft (it has no pilot): run guerdon prove --pilot long_horizon first" in said
         assert len(said.strip().splitlines()) == 1 and not list(tmp_path.rglob("run.json")), "nothing was run"
 
 
 def test_what_makes_a_setting_a_draft(tmp_path):
-    setting = setting_named("sparse")
+    setting = setting_named("long_horizon")
     for found, why in (
         ({}, "it has no pilot"),
-        ({"sparse": {"passed": False, "setting": identity(setting)}}, "its pilot did not pass"),
-        ({"sparse": {"passed": True, "setting": "another"}}, "it was changed after its pilot"),
-        ({"sparse": {"passed": True, "setting": identity(setting)}}, ""),
+        ({"long_horizon": {"passed": False, "setting": identity(setting)}}, "its pilot did not pass"),
+        ({"long_horizon": {"passed": True, "setting": "another"}}, "it was changed after its pilot"),
+        ({"long_horizon": {"passed": True, "setting": identity(setting)}}, ""),
     ):
         (tmp_path / "settings.json").write_text(json.dumps(found))
         assert draft(setting, tmp_path / "none", tmp_path) == why
-        how = How(out=tmp_path, setting="sparse")
+        how = How(out=tmp_path, setting="long_horizon")
         for each in (how, replace(how, setting="table"), replace(how, quick=True), replace(how, tells=True)):
             if why and each is how:
                 with pytest.raises(UserError, match="is a draft"):
