@@ -14,7 +14,7 @@ from guerdon.models.shipped_models import NAMES, SHIPPED
 def place_of(name: str) -> Path:
     """Where the model of a name lies, in whatever case the name is written, fetched or not yet; a path is itself. A name of
     the package goes before a folder of that name here, a fetched one behind it."""
-    if name in SHIPPED or Path(name).exists():
+    if name in SHIPPED or _is_there(Path(name)):
         return SHIPPED.get(name, Path(name))
     known = {**SHIPPED, **{each: file_of(each) for each in FETCHED}}
     return known.get(spelled(name, known), Path(name))
@@ -29,7 +29,7 @@ def name_of_place(place: str) -> str:
 def refuse_unknown(name: str) -> None:
     """Refuse what names no model, and a model that is not fetched yet."""
     place = place_of(name)
-    if is_hub_id(name) or place.exists() or spelled(name, NAMES) in NAMES:
+    if is_hub_id(name) or _is_there(place) or spelled(name, NAMES) in NAMES:
         return
     fetched = name_of_place(str(place))
     if fetched in FETCHED:
@@ -40,6 +40,14 @@ def refuse_unknown(name: str) -> None:
             f"{name} is not there: a model is a folder, a .gguf file, ORG/NAME on the hub, or one of {', '.join(names)}"
         )
     raise unknown("model", name, [*names, *_near(name)])
+
+
+def _is_there(place: Path) -> bool:
+    """Whether a path can be opened, or fails in a way that says why: its name may be too long for a disk."""
+    try:
+        return place.exists()
+    except OSError:
+        return True
 
 
 def _near(name: str) -> list[str]:

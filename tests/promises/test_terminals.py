@@ -47,7 +47,7 @@ LINES: tuple[tuple[str, ...], ...] = (
     ("train", "grpo", "--task", "parity", "--steps", "0", "--eval-tasks", "0", "--out", "runs/spoken"),  # by sprig
     ("export", "runs/spoken", "exported"),
 )
-APART = {"serve", "view", "demo"}  # tried below
+APART = {"serve", "view", "demo", "models"}  # tried below
 VERBS = get_command(app).commands  # type: ignore[attr-defined]
 
 
@@ -85,6 +85,12 @@ def test_no_verb_is_left_out():
     assert set(VERBS) == {words[0] for words in LINES} | APART
     (what, *_) = VERBS["list"].params
     assert what.metavar == "|".join(KINDS)
+
+
+def test_a_model_that_nobody_has_is_refused_on_a_terminal(terminal):
+    """`models get` with a name that is none: one line. What it fetches is not fetched here."""
+    code, screen = terminal("models", "get", "smallm2")
+    assert code == 2 and "smollm2" in screen and "Traceback" not in screen
 
 
 @pytest.mark.slow

@@ -132,7 +132,8 @@ def roles_of(claim: Claim) -> list[str]:
 
 
 def test_every_published_method_has_evidence_or_waits_for_it():
-    assert set(proof_files.read_all(proof_files.SHIPPED)) == set(PUBLISHED) - WAITING
+    registered = {name for name in proof_files.read_all(proof_files.SHIPPED) if not name.endswith("+screening")}
+    assert registered == set(PUBLISHED) - WAITING
     for name in WAITING:
         page = (PAGES / f"{PUBLISHED[name].family}.md").read_text()
         shown, *_ = page.partition(f"<!-- evidence: {name} -->\n")[2].partition("<!-- end -->")
