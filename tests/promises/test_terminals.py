@@ -24,7 +24,7 @@ from typer.main import get_command
 
 from guerdon.cli.main import app
 
-KINDS = ("recipes", "settings", "tasks", "models", "rewards", "parts", "runs")
+KINDS = ("recipes", "settings", "tasks", "roles", "models", "rewards", "parts", "runs")
 LINES: tuple[tuple[str, ...], ...] = (
     (*TRAIN, "--out", "runs/a"),
     ("train", "--resume", "runs/a"),
