@@ -28,7 +28,7 @@ const WORDS = {
 };
 
 const ORDERS = [["result", "by result"]];
-const RANKS = ["ahead", "no difference", "inconclusive", "behind"];
+const RANKS = ["ahead", "no difference", "inconclusive", "behind", "screening"];
 
 const wordsOf = (text) => text.toLowerCase().split(/\s+/).filter(Boolean);
 
