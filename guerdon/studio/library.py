@@ -16,6 +16,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from guerdon.core.errors import UserError
+from guerdon.runs import labels
 from guerdon.runs.events import Log, LogReader
 from guerdon.runs.folder import RunFolder
 from guerdon.runs.run import Missing, Run
@@ -50,7 +51,11 @@ class ShelvedRun:
         self.id = id_of(path)
         self.folder = RunFolder(path)
         self.folder.named = name
-        self._marked = (self.folder.config_file, self.folder.events, path / "rollouts", path / "labels")
+        written_to = (self.folder.config_file, self.folder.events, path / labels.FOLDER / labels.FILE)
+        self._marked = (
+            *written_to,
+            path / "rollouts",
+        )  # a folder changes when a file comes into it, not when one grows
         self._opened: tuple[tuple[int, ...], LiveRun] | None = None
 
     @property

@@ -100,6 +100,19 @@ def test_a_config_that_changes_is_read_again(small_run: Path, tmp_path: Path) ->
 # --- a file of events that grows --------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("file", ["events.jsonl", "labels/labels.jsonl"])
+def test_a_line_added_to_a_file_changes_what_a_run_is_marked_by(small_run: Path, tmp_path: Path, file: str) -> None:
+    """Also where no file came into its folder, or left it."""
+    written = shutil.copytree(small_run / "first", tmp_path / "run") / file
+    written.parent.mkdir(exist_ok=True)
+    written.touch()
+    (shelved,) = Library([tmp_path]).runs()
+    before = shelved.marks()
+    with written.open("a") as lines:
+        lines.write("{}\n")
+    assert shelved.marks() != before
+
+
 def test_what_was_read_of_events_is_not_read_again(tmp_path: Path) -> None:
     path = tmp_path / "events.jsonl"
     reader = LogReader(path)
