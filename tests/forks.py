@@ -3,7 +3,8 @@
 Collecting imports every test file, which takes 10 seconds of a processor, and 24 where there is no bytecode yet: it is done
 once, where processes that start from nothing each do it again. A worker takes a whole file at a time, so that a module's
 fixtures are set up once; when no file is left it takes half of what another still has. A worker that ends without being asked
-to fails the test that it ran, and another one takes its place.
+to fails the test that it ran, and another one takes its place. So does one for a worker that kept much memory when its file
+was done: what a library never gives back adds up over hundreds of files.
 
 Left out: warnings that a test records and that are no errors (`filterwarnings` in pyproject.toml makes them errors).
 """
@@ -14,6 +15,7 @@ import atexit
 import contextlib
 import gc
 import multiprocessing
+import os
 import sys
 from collections import deque
 from multiprocessing import forkserver
@@ -25,6 +27,7 @@ import pytest
 from touched import Touched
 
 FORKED = multiprocessing.get_context("fork")
+MOST_KEPT = 3 << 30  # bytes of memory with which a worker takes one more file
 
 
 def add_options(parser: pytest.Parser) -> None:
@@ -66,6 +69,15 @@ class Worker:
             self.given.append(test)
         with contextlib.suppress(BrokenPipeError):  # it is gone since
             self.wire.send(test)
+
+    @property
+    def kept(self) -> int:
+        """Bytes of memory that it has; none where this system does not tell."""
+        try:
+            pages = int(Path(f"/proc/{self.process.pid}/statm").read_text().split()[1])
+        except OSError:
+            return 0
+        return pages * os.sysconf("SC_PAGE_SIZE")
 
     def heard(self) -> Any:
         """The next thing that it says: reports of a test that it ran, or the map of its file; nothing when it is gone."""
@@ -149,8 +161,11 @@ class Forks:
         hook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
 
     def _next(self, worker: Worker) -> int | None:
-        alone = self._touched is not None and worker.file is not None  # a process for each file
-        if not worker.left and self._files and not alone:
+        if worker.file is not None and not worker.left:
+            alone = self._touched is not None  # a process for each file
+            if alone or worker.kept > MOST_KEPT:
+                return None
+        if not worker.left and self._files:
             worker.file, tests = self._files.popleft()
             worker.left.extend(tests)
         if not worker.left and self._touched is None:
@@ -163,7 +178,7 @@ class Forks:
         self._workers.remove(worker)
         worker.process.join()
         if not worker.given:
-            if self._files:
+            if self._files or (self._touched is None and any(each.left for each in self._workers)):
                 self._start(session, worker.number)
             return
         item = session.items[worker.given.popleft()]

@@ -1,5 +1,5 @@
-"""Tests in forked processes: all are run and told as in one process, a process that dies fails its test alone, and a quick
-run leaves out what no change touched."""
+"""Tests in forked processes: all are run and told as in one process, a process that dies fails its test alone, one that grew
+gives way to another, and a quick run leaves out what no change touched."""
 
 from __future__ import annotations
 
@@ -65,6 +65,19 @@ def test_it():
     assert used() == 1
 """
 
+PROCESS = """
+import os
+from pathlib import Path
+
+import pytest
+
+
+@pytest.mark.parametrize("number", range(2))
+def test_it(number):
+    with Path("told").open("a") as file:
+        file.write(f"NAME {os.getpid()}\\n")
+"""
+
 
 @pytest.fixture
 def house(tmp_path):
@@ -99,6 +112,20 @@ def test_all_are_run_and_told(house):
     assert code == 1, said
     assert "2 failed, 21 passed, 1 skipped, 1 error" in said, said
     assert "ended with exit code -9" in said and "shown" in said and "assert [1, 2] == [1, 3]" in said, said
+
+
+@pytest.mark.parametrize(("most", "processes"), [(0, 3), (1 << 40, 1)])
+def test_a_worker_that_kept_much_ends_with_its_file(house, most, processes):
+    conftest = house / "tests" / "conftest.py"
+    conftest.write_text(conftest.read_text() + f"forks.MOST_KEPT = {most}\n")
+    for name in ("third", "fourth"):
+        (house / "tests" / f"test_{name}.py").write_text(PROCESS.replace("NAME", name))
+    (house / "tests" / "test_second.py").write_text(PROCESS.replace("NAME", "second"))
+    code, said = run(house, "--forks", "1")
+    assert code == 0 and "6 passed" in said, said
+    told = [line.split() for line in (house / "told").read_text().splitlines()]
+    assert len({process for _, process in told}) == processes
+    assert all(len({process for name, process in told if name == each}) == 1 for each in ("second", "third", "fourth"))
 
 
 @pytest.mark.slow
