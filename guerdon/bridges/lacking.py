@@ -24,10 +24,10 @@ RUN_ONLY = ("task", "episode", "path", "made", "view")  # others have them only 
 ACTIONS = "actions"
 
 
-def filled(formula: Reward, samples: Sequence[Fields], tokenizer: Any, mend: str) -> Sequence[Fields]:
+def filled(formula: Reward, samples: Sequence[Fields], tokenizer: Any, fix: str) -> Sequence[Fields]:
     """Samples as the formula needs them: where token ids are needed, samples without get them by `tokenizer`, if any.
 
-    What is needed and missing is refused; `mend` is the fix: how a user of this library names a tokenizer.
+    What is needed and missing is refused; `fix` is the fix: how a user of this library names a tokenizer.
     """
     wants = [leaf.wants for leaf in formula.leaves]
     if tokenizer is not None and any(ACTIONS in each.names or each.any_name for each in wants):
@@ -38,7 +38,7 @@ def filled(formula: Reward, samples: Sequence[Fields], tokenizer: Any, mend: str
             words = ", or count in words (unit='words')" if hasattr(leaf, "unit") else ""
             raise UserError(
                 f"reward {leaf.name} counts tokens, and {without} of {len(samples)} samples came without their ids"
-                f" (`{ACTIONS}`): {mend}{words}"
+                f" (`{ACTIONS}`): {fix}{words}"
             )
         _refuse_run_only(leaf, samples)
     return samples
@@ -58,14 +58,14 @@ def only_in_a_run(name: str) -> str:
     )
 
 
-def warn_lacking(formula: Reward, samples: Sequence[Fields], scored: SampleScores, mend: str) -> None:
+def warn_lacking(formula: Reward, samples: Sequence[Fields], scored: SampleScores, fix: str) -> None:
     """Report the leaves that applied to no sample and miss a field that they could have used."""
     for name, leaf, reasons in _leaves(formula, scored):
         if samples and all(reason is Reason.NOT_APPLICABLE for reason in reasons):
             there = {name for sample in samples for name in (*sample, *(sample.get("meta") or {}))}
             lacking = [each for each in leaf.wants.names if each not in there]
             if lacking:
-                how = f": {mend}" if ACTIONS in lacking else ""
+                how = f": {fix}" if ACTIONS in lacking else ""
                 line = f"{name} applied to none of {len(samples)} samples, and none has the {lacking[0]!r} it asks for"
                 warnings.warn(line + how, Notice, stacklevel=4)
 

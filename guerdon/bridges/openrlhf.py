@@ -20,7 +20,7 @@ from guerdon.core.errors import UserError
 from guerdon.rewards.formula.reward import as_reward
 from guerdon.rewards.stage.scorer import SampleScores, score_samples
 
-MEND = "name the tokenizer to count by, openrlhf_answer(..., tokenizer='MODEL OR FOLDER')"
+FIX = "name the tokenizer to count by, openrlhf_answer(..., tokenizer='MODEL OR FOLDER')"
 ENDS = ("</s>", "<|im_end|>", "<|endoftext|>", "<|eot_id|>", "<|end_of_text|>", "<end_of_turn>", "<eos>")
 
 
@@ -38,9 +38,9 @@ def openrlhf_answer(
     model's name or folder, a tokenizer.json, a tokenizer) counts for rewards that count tokens.
     """
     formula = as_reward(reward)
-    samples = filled(formula, samples_of(request, ends), tokenizer, MEND)
+    samples = filled(formula, samples_of(request, ends), tokenizer, FIX)
     scored = score_samples(formula, samples, groups_of(samples))
-    warn_lacking(formula, samples, scored, MEND)
+    warn_lacking(formula, samples, scored, FIX)
     return answer_of(scored, formula.name, missing)
 
 

@@ -146,9 +146,9 @@ class remote(Leaf):
             return _all(samples, Reason.TIMED_OUT, f"{self.url} answered {reason}")
         if status >= 500 or status < 300:
             return _all(samples, Reason.FAILED, f"{self.url} answered {reason}")
-        mend = f": set {self.token_env} to the server's token" if status == 401 else ""
-        mend = ": give the address that it points to, for no token is taken elsewhere" if status < 400 else mend
-        raise UserError(f"{self.url} refused to score: {reason}{mend}")
+        fix = f": set {self.token_env} to the server's token" if status == 401 else ""
+        fix = ": give the address that it points to, for no token is taken elsewhere" if status < 400 else fix
+        raise UserError(f"{self.url} refused to score: {reason}{fix}")
 
     def _outcomes(self, content: bytes, samples: Samples, token: str) -> list[Outcome]:
         try:

@@ -27,7 +27,7 @@ from guerdon.rewards.stage.scorer import SampleScores, score_samples
 
 __all__ = ["components_for_trl", "for_trl", "from_trl"]
 LEFT_OUT = "TRL leaves them out"
-MEND = "name the tokenizer to count by, for_trl(reward, tokenizer='MODEL OR FOLDER')"
+FIX = "name the tokenizer to count by, for_trl(reward, tokenizer='MODEL OR FOLDER')"
 
 
 class TrlReward:
@@ -50,11 +50,11 @@ class TrlReward:
             _sample(prompt, completion, {name: column[n] for name, column in by_sample.items()})
             for n, (prompt, completion) in enumerate(zip(prompts, completions, strict=True))
         ]
-        known = filled(self.reward, samples, self.tokenizer, MEND)
+        known = filled(self.reward, samples, self.tokenizer, FIX)
         state = columns.get("trainer_state")
         step, steps = (0, 1) if state is None else (state.global_step, max(1, state.max_steps))
         scored = score_samples(self.reward, known, runs(prompts), step, steps, self.before)
-        warn_lacking(self.reward, known, scored, MEND)
+        warn_lacking(self.reward, known, scored, FIX)
         self.before = scored.means
         return scored
 

@@ -31,7 +31,7 @@ from guerdon.rewards.asking.token_ids import ids_by
 from guerdon.rewards.formula.reward import Reward, as_reward
 from guerdon.rewards.stage.scorer import SampleScores, score_samples_later
 
-MEND = "name the tokenizer to count by, tokenizer='MODEL OR FOLDER'"
+FIX = "name the tokenizer to count by, tokenizer='MODEL OR FOLDER'"
 
 
 def for_verifiers(
@@ -81,9 +81,9 @@ def for_verifiers_task(
             fields["completion"] = first
         elif (tokens := _sampled(trace)) is not None:
             fields["actions"] = tokens
-        samples = filled(formula, [fields], ids, MEND)
+        samples = filled(formula, [fields], ids, FIX)
         scored = await score_samples_later(formula, samples)
-        warn_lacking(formula, samples, scored, MEND)
+        warn_lacking(formula, samples, scored, FIX)
         return no_gaps(scored, called, missing)[0]
 
     method.__name__ = called
@@ -108,7 +108,7 @@ async def _numbers(
     ids: Any,
 ) -> list[float]:
     try:
-        samples = filled(reward, samples, ids, MEND)
+        samples = filled(reward, samples, ids, FIX)
         scored = await score_samples_later(reward, samples, group)
     except UserError as error:  # raised, it would count as 0
         _warn(f"{error}; {len(samples)} samples get {missing:g}")

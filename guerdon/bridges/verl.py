@@ -22,7 +22,7 @@ from guerdon.rewards.asking.token_ids import ids_by
 from guerdon.rewards.formula.reward import as_reward
 from guerdon.rewards.stage.scorer import score_samples
 
-MEND = "name the tokenizer to count by, tokenizer='MODEL OR FOLDER' in for_verl or write_verl"
+FIX = "name the tokenizer to count by, tokenizer='MODEL OR FOLDER' in for_verl or write_verl"
 MARK = '"""verl\'s custom reward function, written by guerdon.bridges.verl: '
 TEXT = (
     MARK
@@ -59,9 +59,9 @@ def for_verl(reward: Any, missing: float | None = None, tokenizer: Any = None) -
         **further: Any,
     ) -> dict[str, float]:
         own = {"data_source": data_source, "completion": solution_str, "answer": ground_truth, "turns": [solution_str]}
-        samples = filled(formula, [{**further, **(extra_info or {}), **own}], ids, MEND)
+        samples = filled(formula, [{**further, **(extra_info or {}), **own}], ids, FIX)
         scored = score_samples(formula, samples)
-        warn_lacking(formula, samples, scored, MEND)
+        warn_lacking(formula, samples, scored, FIX)
         (value,) = no_gaps(scored, formula.name, missing)
         parts = {f"reward.{name}": math.nan if x is None else x for name, (x,) in scored.parts.items()}
         gap = {} if missing is None else {"missing": float(scored.whole[0] is None)}

@@ -133,7 +133,7 @@ def alarms_in_words(alarms: Sequence[Alarmed]) -> str:
 
 def alarm_facts(alarm: Alarmed) -> dict[str, Any]:
     """An alarm for a program."""
-    names = ("step", "rule", "severity", "about", "message", "mend", "numbers", "rollouts")
+    names = ("step", "rule", "severity", "about", "message", "fix", "numbers", "rollouts")
     return {name: getattr(alarm, name) for name in names}
 
 

@@ -160,7 +160,7 @@ class Watch:
 def alarm_line(event: Alarmed) -> str:
     """An alarm in one line: how bad, when, what happened and what to do."""
     word = {"bad": "ALARM", "warn": "alarm"}.get(event.severity, event.severity)
-    return f"{word}: step {event.step}: {event.rule}: {' '.join(event.message.split())}; {' '.join(event.mend.split())}"
+    return f"{word}: step {event.step}: {event.rule}: {' '.join(event.message.split())}; {' '.join(event.fix.split())}"
 
 
 def numbers(event: StepDone, key: str = "") -> str:

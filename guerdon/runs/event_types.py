@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from guerdon.core.errors import UserError
+from guerdon.core.renamed import OldName
 
 
 @dataclass(frozen=True)
@@ -115,7 +116,7 @@ class Warned(Event):
 
 @dataclass(frozen=True)
 class Alarmed(Event):
-    """A rule of the watch found that something goes wrong: what happened, in `message`, and what to do, the `mend`.
+    """A rule of the watch found that something goes wrong: what happened, in `message`, and what to do, the `fix`.
     `severity` is bad, warn or note; `about` the column, part or metric it is about. `rollouts` are the clearest of the step:
     which they are (step, episode, last segment), question and answer, cut where long, and their numbers."""
 
@@ -123,9 +124,11 @@ class Alarmed(Event):
     severity: str = "warn"
     about: str = ""
     message: str = ""
-    mend: str = ""
+    fix: str = ""
     numbers: dict[str, float] = field(default_factory=dict)
     rollouts: list[dict[str, Any]] = field(default_factory=list)
+
+    mend = OldName("fix")
 
 
 @dataclass(frozen=True)
@@ -151,6 +154,7 @@ DEFAULTS = {t: dataclasses.asdict(t(0)) for t in TYPES.values()}  # what a field
 
 NUMBERS = ("causes", "spent", "numbers")  # hold numbers by name; metrics are the user's, who may log what they like
 LARGEST = 2**63  # what is counted stays below
+FORMERLY = {"mend": "fix"}  # fields that runs of 0.2 wrote by another name
 
 
 def from_json(row: dict[str, Any]) -> Event:
@@ -159,7 +163,7 @@ def from_json(row: dict[str, Any]) -> Event:
     if kind is None:
         raise UserError(f"unknown event type {row.get('type')!r}: this run was written by a newer guerdon")
     defaults = DEFAULTS[kind]
-    fields = {name: value for name, value in row.items() if name in defaults}
+    fields = {now: value for name, value in row.items() if (now := FORMERLY.get(name, name)) in defaults}
     for name, value in fields.items():
         if not _is_like(value, defaults[name]) or (name in NUMBERS and not _are_numbers(value)):
             shown = repr(value)

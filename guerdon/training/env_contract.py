@@ -100,8 +100,8 @@ class _Checked:
         says = self.gold if isinstance(self.gold, Mapping) else dict.fromkeys(self.env.roles, self.gold)
         for role in self.env.roles:
             if role not in says:
-                mend = f"gold={{{role!r}: say}}"
-                raise UserError(f"{label(self.env)} has a role {role!r} that gold has no script for: {mend}")
+                fix = f"gold={{{role!r}: say}}"
+                raise UserError(f"{label(self.env)} has a role {role!r} that gold has no script for: {fix}")
         return self._play(asks, self.env, dict(says), first=first)
 
     def hold_goals(self, shown: Sequence[Episode]) -> int:

@@ -265,7 +265,7 @@ class Recorder:
             self.emit(alarm)
         worst = next((alarm for alarm in alarms if alarm.severity == "bad"), None)
         if worst is not None and self.options.stop_on_alarm:
-            self.stop = f"step {step}: {worst.rule}: {worst.message}; {worst.mend}"
+            self.stop = f"step {step}: {worst.rule}: {worst.message}; {worst.fix}"
 
     def _with_truth(self, batch: Batch, truth: TruthColumn) -> Batch:
         """What of it failed is counted, and stops nothing."""

@@ -20,12 +20,12 @@ from guerdon.watch.rule_alarms import RuleAlarm, Scene
 BEGINNING, BLOCK = 2, SHORTEST // 2  # steps at the start of a run, and at its end
 LONG = 16  # steps in which a truth that does not follow may be reported
 Values = Callable[[str], list[float]]  # of a number, in a block of steps
-MEND = "read these rollouts, fix the reward (guerdon check), and"
+FIX = "read these rollouts, fix the reward (guerdon check), and"
 
 
-def mend(step: int) -> str:
+def fix_from(step: int) -> str:
     """What to do about something that began at a step."""
-    return f"{MEND} resume from before step {step}" if step > 0 else f"{MEND} start a new run"
+    return f"{FIX} resume from before step {step}" if step > 0 else f"{FIX} start a new run"
 
 
 @dataclass(frozen=True)
@@ -159,7 +159,7 @@ def _sighting(proxy: str, seen: Blocks, falls: bool) -> RuleAlarm:
         "bad" if falls else "warn",
         f"{proxy} rose from {reward.before:.3f} to {reward.after:.3f} while the truth {how}, {truth.before:.3f} to"
         f" {truth.after:.3f} (means of steps {first} to {before} and {middle} to {last})",
-        mend(before + 1),
+        fix_from(before + 1),
         numbers,
     )
 
@@ -198,7 +198,7 @@ class lost_agreement:
                 f"inside groups {past.proxy} prefers what the truth holds for worse: their correlation is {wrong.after:.2f}"
                 f" over the last {min(self.block, past.count)} steps"
             )
-            return [RuleAlarm("bad", message, mend(past.steps[-1] - self.block + 1), {"agreement": wrong.after})]
+            return [RuleAlarm("bad", message, fix_from(past.steps[-1] - self.block + 1), {"agreement": wrong.after})]
         lengths = [*windows(past.count, self.longest)]
         for window in lengths:
             change = halves(past, name, window)
@@ -208,7 +208,7 @@ class lost_agreement:
                     f" {change.after:.2f} within {window} steps"
                 )
                 numbers = {"agreement_before": change.before, "agreement_after": change.after, "window": float(window)}
-                return [RuleAlarm("warn", message, mend(past.steps[-1] - window // 2 + 1), numbers)]
+                return [RuleAlarm("warn", message, fix_from(past.steps[-1] - window // 2 + 1), numbers)]
         return []
 
     def clearest(self, scene: Scene, finding: RuleAlarm) -> Tensor:

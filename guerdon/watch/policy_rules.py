@@ -38,13 +38,13 @@ class entropy_collapse:
             if mean(late) < min(self.most, self.share * mean(first)):
                 model, solved = name.removesuffix("/entropy"), past.is_solved(self.block)
                 message = f"the entropy of {model!r} fell from {mean(first):.3f} to {mean(late):.4f} nats: tries hardly differ"
-                mend = (
+                fix = (
                     "harder problems"
                     if solved
                     else "a smaller learning rate, an entropy bonus, a wider upper clip or a KL"
                 )
                 numbers = {"entropy_at_first": mean(first), "entropy": mean(late)}
-                findings.append(RuleAlarm("note" if solved else "warn", message, mend, numbers, model))
+                findings.append(RuleAlarm("note" if solved else "warn", message, fix, numbers, model))
         return findings
 
     def clearest(self, scene: Scene, finding: RuleAlarm) -> Tensor:
@@ -73,8 +73,8 @@ class off_policy:
                 message = (
                     f"{name.partition('/')[0]!r} is {mean(late):.3f} nats a token from {what}, over {self.block} steps"
                 )
-                mend = "a smaller learning rate, fewer updates on a batch, or a correction by the ratio (--set clipped.old=...)"
-                findings.append(RuleAlarm("warn", message, mend, {"kl": mean(late)}, name))
+                fix = "a smaller learning rate, fewer updates on a batch, or a correction by the ratio (--set clipped.old=...)"
+                findings.append(RuleAlarm("warn", message, fix, {"kl": mean(late)}, name))
         return findings
 
     def clearest(self, scene: Scene, finding: RuleAlarm) -> Tensor:
@@ -102,8 +102,8 @@ class far_from_start:
             if len(late) == self.block and mean(late) > self.most:
                 model, _, other = name.partition("/kl_")
                 message = f"{model!r} is {mean(late):.2f} nats a token from {other!r}, over the last {self.block} steps"
-                mend = "check whether the gain is real (--truth), use a larger KL weight, or stop earlier"
-                findings.append(RuleAlarm("warn", message, mend, {"kl": mean(late)}, name))
+                fix = "check whether the gain is real (--truth), use a larger KL weight, or stop earlier"
+                findings.append(RuleAlarm("warn", message, fix, {"kl": mean(late)}, name))
         return findings
 
     def clearest(self, scene: Scene, finding: RuleAlarm) -> Tensor:

@@ -43,9 +43,9 @@ class dominant_part:
             f"{first!r} makes {shares[first]:.0%} of the spread of {past.proxy} inside groups ({began:.0%} in the first"
             f" {self.block} steps), {others}, over the last {self.block} steps"
         )
-        mend = f"change the weights, or bound {first!r}, so that the others count"
+        fix = f"change the weights, or bound {first!r}, so that the others count"
         numbers = {"share": shares[first], "share_at_first": began}
-        return [RuleAlarm("warn" if began < 0.5 else "note", message, mend, numbers, first)]
+        return [RuleAlarm("warn" if began < 0.5 else "note", message, fix, numbers, first)]
 
     def clearest(self, scene: Scene, finding: RuleAlarm) -> Tensor:
         """Those that the part lifts most above their group."""
@@ -75,9 +75,9 @@ class spread_collapse:
             f"the spread of {past.proxy} went from {mean(first):.3f} to {mean(late):.3f}: nearly all get {worth:.3f}"
         )
         solved = past.is_solved(self.block)
-        mend = "harder problems, or stop here" if solved else "a reward that distinguishes them, or harder problems"
+        fix = "harder problems, or stop here" if solved else "a reward that distinguishes them, or harder problems"
         numbers = {"spread_at_first": mean(first), "spread": mean(late)}
-        return [RuleAlarm("note" if solved else "warn", message, mend, numbers, past.proxy)]
+        return [RuleAlarm("note" if solved else "warn", message, fix, numbers, past.proxy)]
 
     def clearest(self, scene: Scene, finding: RuleAlarm) -> Tensor:
         """Those nearest to what all are worth."""
@@ -103,8 +103,8 @@ class flat_groups:
             return []
         solved = past.is_solved(self.block)
         message = f"in {mean(late):.0%} of the groups of the last {self.block} steps all tries had the same score"
-        mend = "harder problems" if solved else "problems that are solved sometimes, more tries, or a finer reward"
-        return [RuleAlarm("note" if solved else "warn", message, mend, {"flat": mean(late)})]
+        fix = "harder problems" if solved else "problems that are solved sometimes, more tries, or a finer reward"
+        return [RuleAlarm("note" if solved else "warn", message, fix, {"flat": mean(late)})]
 
     def clearest(self, scene: Scene, finding: RuleAlarm) -> Tensor:
         """One of each such group first."""
@@ -150,9 +150,9 @@ class rising_failures:
         message = (
             f"{change.after:.1%} of the {what} failed over the last {self.block} steps, {change.before:.1%} at first"
         )
-        mend = "see the causes (guerdon show RUN), and what the tries do now that breaks it"
+        fix = "see the causes (guerdon show RUN), and what the tries do now that breaks it"
         numbers = {"failed_at_first": change.before, "failed": change.after}
-        return RuleAlarm("warn" if column == TRUTH else "bad", message, mend, numbers, column)
+        return RuleAlarm("warn" if column == TRUTH else "bad", message, fix, numbers, column)
 
     def clearest(self, scene: Scene, finding: RuleAlarm) -> Tensor:
         """Those that failed."""

@@ -27,7 +27,7 @@ class RuleAlarm:
 
     severity: Severity
     message: str
-    mend: str
+    fix: str
     numbers: Mapping[str, float] = field(default_factory=dict)
     about: str = ""
 

@@ -44,9 +44,9 @@ class length_drift:
         message = (
             f"tries went from {change.before:.1f} to {change.after:.1f} actions, {ratio:.2g} times as long as at first"
         )
-        mend = "check whether the reward pays for length, and the truth of these answers (--truth)"
+        fix = "check whether the reward pays for length, and the truth of these answers (--truth)"
         numbers = {"length_at_first": change.before, "length": change.after}
-        return [RuleAlarm("warn", message, mend, numbers, "longer" if grew else "shorter")]
+        return [RuleAlarm("warn", message, fix, numbers, "longer" if grew else "shorter")]
 
     def clearest(self, scene: Scene, finding: RuleAlarm) -> Tensor:
         """The longest, or the shortest."""
@@ -72,8 +72,8 @@ class repeated_text:
         if change is None or change.after < self.most or change.by < self.rise or change.chance_of_rise() >= self.alpha:
             return []
         message = f"{change.after:.0%} of what a try says stood there before ({change.before:.0%} at first), by 4-grams"
-        mend = "check whether the reward pays for it, or penalise it; a KL penalty to the start limits it"
-        return [RuleAlarm("warn", message, mend, {"repeated_at_first": change.before, "repeated": change.after})]
+        fix = "check whether the reward pays for it, or penalise it; a KL penalty to the start limits it"
+        return [RuleAlarm("warn", message, fix, {"repeated_at_first": change.before, "repeated": change.after})]
 
     def clearest(self, scene: Scene, finding: RuleAlarm) -> Tensor:
         return repeated_share(scene.batch)
@@ -98,10 +98,10 @@ class identical_tries:
         if change is None or change.after < self.most or change.by < self.rise or change.chance_of_rise() >= self.alpha:
             return []
         message = f"{change.after:.0%} of the tries have a twin in their group, {change.before:.0%} at first"
-        mend = "a higher temperature, an entropy bonus, or problems that are not solved yet"
+        fix = "a higher temperature, an entropy bonus, or problems that are not solved yet"
         is_fine = past.is_solved(self.block) or self._learns(past)
         severity: Severity = "note" if is_fine else "warn"
-        return [RuleAlarm(severity, message, mend, {"identical_at_first": change.before, "identical": change.after})]
+        return [RuleAlarm(severity, message, fix, {"identical_at_first": change.before, "identical": change.after})]
 
     def _learns(self, past: Past) -> bool:
         right = since_start(past, f"{past.judged_by}/mean", self.block)

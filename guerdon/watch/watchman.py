@@ -74,7 +74,7 @@ def _alarm(step: int, rule: Rule, finding: RuleAlarm, scene: Scene | None) -> Al
         severity=finding.severity,
         about=finding.about,
         message=finding.message,
-        mend=finding.mend,
+        fix=finding.fix,
         numbers=dict(finding.numbers),
         rollouts=shown,
     )

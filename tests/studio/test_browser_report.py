@@ -39,7 +39,7 @@ def written(path: Path) -> Path:
         rollouts = [
             {"step": 0, "episode": "0.0.0", "segment": 0, "prompt": EVIL, "said": EVIL, "numbers": {"reward": 1.0}}
         ]
-        log.emit(Alarmed(0, rule="proxy_gap", message=EVIL, mend="look", severity="bad", rollouts=rollouts))
+        log.emit(Alarmed(0, rule="proxy_gap", message=EVIL, fix="look", severity="bad", rollouts=rollouts))
         log.emit(Ended(2, weights="ff"))
     episodes = []
     for number, text in enumerate(("ab", EVIL)):

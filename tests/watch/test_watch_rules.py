@@ -31,7 +31,7 @@ def test_the_reward_rises_and_the_truth_falls():
         "of two windows and the ends each may have 0.0017"
     )
     assert "from 0.300 to 0.700" in found.message and "steps 0 to 5 and 10 to 15" in found.message
-    assert "before step 6" in found.mend
+    assert "before step 6" in found.fix
 
 
 def test_a_truth_that_falls_at_once_is_no_less_bad():
@@ -56,7 +56,7 @@ ONE_UPDATE = {
 
 def test_a_truth_that_is_gone_after_one_update_is_bad_at_the_eighth_step():
     found = only(proxy_gap()(history(8, **ONE_UPDATE, draws__easy=10.0, draws__hard=6.0)))
-    assert found.severity == "bad" and "steps 0 to 1 and 2 to 7" in found.message and "before step 2" in found.mend
+    assert found.severity == "bad" and "steps 0 to 1 and 2 to 7" in found.message and "before step 2" in found.fix
     # 0.35 less by 0.4 / sqrt(32) = 0.0707: t = 4.95 of 31 degrees; 0.25 more by 0.4 * sqrt(1/32 + 1/96) = 0.0816: t = 3.06
     assert found.numbers["p_truth"] == pytest.approx(1 - t.cdf(0.35 / 0.4 * 32**0.5, 31), rel=1e-6)
     assert found.numbers["p_reward"] == pytest.approx(1 - t.cdf(0.25 / (0.4 * (1 / 32 + 1 / 96) ** 0.5), 31), rel=1e-6)

@@ -16,6 +16,7 @@ from run_configs import config
 import guerdon as gd
 from guerdon.cli.output import alarms_in_words, console_on
 from guerdon.cli.progress import Watch, alarm_line
+from guerdon.core.renamed import Renamed
 from guerdon.display.report import write_report
 from guerdon.display.run.alarms import alarms_of
 from guerdon.runs.event_types import Alarmed, Started, StepDone, Stopped, from_json
@@ -28,7 +29,7 @@ from guerdon.training.trust import check_trust, python_files
 
 ROLLOUT = {"step": 1, "episode": "1.0.2", "segment": 0, "prompt": "odd 3?", "said": "1111", "numbers": {"reward": 1.0}}
 ALARM = Alarmed(
-    1, rule="proxy_gap", severity="bad", message="reward rose\nand truth fell", mend="mend it", rollouts=[ROLLOUT]
+    1, rule="proxy_gap", severity="bad", message="reward rose\nand truth fell", fix="fix it", rollouts=[ROLLOUT]
 )
 HACK = """
 import guerdon as gd
@@ -112,7 +113,7 @@ def test_on_a_terminal_it_stands_above_the_bar(tmp_path):
         for event in (Started(0, steps=4), StepDone(0, metrics={"reward/mean": 0.5, "truth/mean": 0.25}), ALARM):
             watch(event)
     seen = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", screen.getvalue())
-    assert seen.count("ALARM: step 1: proxy_gap: reward rose and truth fell; mend it") == 1, (
+    assert seen.count("ALARM: step 1: proxy_gap: reward rose and truth fell; fix it") == 1, (
         "one line, whatever it holds"
     )
     assert "truth 0.250" in seen
@@ -145,7 +146,7 @@ def test_the_studio_leads_to_the_rollouts_that_did_it(tmp_path):
         ("bad", "Watch: proxy_gap", 1),
         ("warn", "Watch: flat_groups", 1),
     ]
-    assert watched[0].rollouts == "/rollouts?run=ID&step=1&episode=1.0.2" and "; mend it" in watched[0].message
+    assert watched[0].rollouts == "/rollouts?run=ID&step=1&episode=1.0.2" and "; fix it" in watched[0].message
     shutil.rmtree(path / "rollouts")
     assert {a.rollouts for a in alarms_of(snapshot(shelved), address_of("ID"))} == {""}
 
@@ -156,7 +157,7 @@ def test_alarms_of_a_stranger_are_text(tmp_path):
         1,
         rule=evil,
         message=evil,
-        mend=evil,
+        fix=evil,
         severity=evil,
         rollouts=[3, {}, {**ROLLOUT, "said": evil, "numbers": [1]}],
     )
@@ -176,6 +177,15 @@ def test_numbers_of_an_alarm_that_are_none_are_refused(tmp_path):
         from_json({**line, "type": "Alarmed", "numbers": {"x": "many"}})
 
 
+def test_an_alarm_that_an_older_version_wrote_says_its_fix():
+    told = ALARM.to_json()
+    told["mend"] = told.pop("fix")
+    alarm = from_json(told)
+    assert alarm == ALARM
+    with pytest.warns(Renamed, match=r"Alarmed\.mend is now fix"):
+        assert alarm.mend == "fix it"
+
+
 def test_a_truth_in_a_file_is_run_only_for_who_made_the_run(tmp_path):
     kept = {**config(), "id": "of somebody else", "options": {"truth": "theirs.py:truth"}}
     assert python_files(kept) == {"truth theirs.py:truth": "theirs.py"}
@@ -185,6 +195,6 @@ def test_a_truth_in_a_file_is_run_only_for_who_made_the_run(tmp_path):
 
 
 def test_a_run_that_an_alarm_stopped_says_why(tmp_path):
-    path = written(tmp_path / "run", ALARM, Stopped(1, why="step 1: proxy_gap: reward rose; mend it"))
-    assert gd.Run(path).status == "stopped: step 1: proxy_gap: reward rose; mend it"
+    path = written(tmp_path / "run", ALARM, Stopped(1, why="step 1: proxy_gap: reward rose; fix it"))
+    assert gd.Run(path).status == "stopped: step 1: proxy_gap: reward rose; fix it"
     assert alarms_in_words(gd.Run(path).alarms) == "1: proxy_gap at step 1"

@@ -28,7 +28,7 @@ class Told:
     def __call__(self, past):
         self.at += 1
         word = self.severities[self.at] if self.at < len(self.severities) else ""
-        return [RuleAlarm(word, "it happened", "mend it", {"x": 1.0})] if word else []
+        return [RuleAlarm(word, "it happened", "fix it", {"x": 1.0})] if word else []
 
     def clearest(self, scene, finding):
         return torch.arange(scene.batch.K).double()

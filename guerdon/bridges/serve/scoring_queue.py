@@ -27,7 +27,7 @@ from guerdon.rewards.stage.scorer import SampleScores, score_samples_later
 
 THREADS = "guerdon-scoring"
 MOST_THREADS = 4  # they share one interpreter: more would only wait for each other, and make the loop wait
-MEND = "send them with each sample, or start the server with --tokenizer MODEL"
+FIX = "send them with each sample, or start the server with --tokenizer MODEL"
 
 
 class ScoringQueue:
@@ -74,9 +74,9 @@ class ScoringQueue:
     async def _filled(self, samples: Sequence[Mapping[str, Any]]) -> Sequence[Mapping[str, Any]]:
         """Samples with their token ids. To count is work, for a thread; to look whether they are there is not."""
         if self.tokenizer is None:
-            return filled(self.formula, samples, None, MEND)
+            return filled(self.formula, samples, None, FIX)
         loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(self.pool, filled, self.formula, samples, self.tokenizer, MEND)
+        return await loop.run_in_executor(self.pool, filled, self.formula, samples, self.tokenizer, FIX)
 
 
 def check_servable(formula: Reward) -> None:

@@ -93,7 +93,7 @@ def watched(given: AlarmedRun) -> Iterator[Alarm]:
     for event in given.run.events(Alarmed):
         level: Level = next((word for word in LEVELS if word == event.severity), "warn")
         episodes = [each.episode for each in rollouts_of(event)]
-        message = f"{event.message}; {event.mend}"
+        message = f"{event.message}; {event.fix}"
         yield Alarm(level, f"Watch: {event.rule}", message, event.step, 1, given.rollouts(event.step, "", episodes))
 
 

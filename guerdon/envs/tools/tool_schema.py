@@ -32,7 +32,7 @@ WORDS = {
     "array": "a list",
     "object": "an object",
 }
-MEND = "write str, int, float, bool, list[...], dict[str, ...], Literal[...] or one of these | None"
+FIX = "write str, int, float, bool, list[...], dict[str, ...], Literal[...] or one of these | None"
 
 
 @dataclass(frozen=True)
@@ -171,7 +171,7 @@ def _parameters(function: Callable[..., Any], name: str) -> dict[str, Any]:
         if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD, parameter.POSITIONAL_ONLY):
             raise UserError(f"{where}: models give arguments by name: write each of them, without * and /")
         if parameter.name not in hints:
-            raise UserError(f"{where} has no type: {MEND}")
+            raise UserError(f"{where} has no type: {FIX}")
         schema = _schema(hints[parameter.name], where)
         if parameter.default is parameter.empty:
             required.append(parameter.name)
@@ -205,7 +205,7 @@ def _schema(hint: Any, where: str) -> dict[str, Any]:
     elif hint is dict or (origin is dict and inner[0] is str):
         return {"type": "object", **({"additionalProperties": _schema(inner[1], where)} if inner else {})}
     shown = getattr(hint, "__name__", None) if isinstance(hint, type) else None
-    raise UserError(f"{where} has the type {shown or hint}, which JSON does not have: {MEND}")
+    raise UserError(f"{where} has the type {shown or hint}, which JSON does not have: {FIX}")
 
 
 # --- arguments against a schema -------------------------------------------------------------------------------------------

@@ -52,7 +52,7 @@ def self_critique(
     another_way: str = AS_TAUGHT,
     prompts: int = 16,
     tries: int = 8,
-    rl_lr: float = 2e-5,  # as grpo; what is told apart is the same for all detectors, so nobody tunes it
+    rl_lr: float = 2e-5,  # as grpo; all detectors classify the same problems, so nobody tunes it
     max_tokens: int = 64,
     steps: int = 100,
 ) -> Study:

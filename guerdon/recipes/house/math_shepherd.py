@@ -1,9 +1,9 @@
-"""Math-Shepherd: a process reward model whose labels are made by playing on from every line.
+"""Math-Shepherd: a process reward model whose labels come from completions of every line.
 
 Paper: Wang et al. 2023 (arXiv:2312.08935): of solutions that a model wrote, a line is good where one of 8 tries that go on from
 it finds the answer; a head is taught these labels by cross-entropy. It needs answers that can be checked and no labels of
-steps, so it runs on your own rows. Tokens go to playing on: some twenty times those of the solutions themselves.
-Leaves out: two special tokens in place of a head, and another model to play on than the one that wrote.
+steps, so it runs on your own rows. The completions cost some twenty times the tokens of the solutions themselves.
+Leaves out: two special tokens in place of a head, and completions by another model than the one that wrote the solution.
 The product is the model `prm`: `--reward RUN`, `gd.process_model` in formulas (docs/reward_models.md).
 """
 
@@ -48,7 +48,7 @@ def math_shepherd(
     exam_tasks: int = 512,
     steps: int = 40,
 ) -> Recipe:
-    """A process reward model of labels that playing on from each line gives. Examined by the accuracy of the try that it likes
+    """A process reward model of labels that completions of each line give. Examined by the accuracy of the try that it likes
     best of four."""
     right, along = verified(task), process_model("prm", aggregate="steps")
     stages = [right, monte_carlo_labels(right, tries=rollouts, soft=soft), Learn("prm", step_labels(), opt=adam(lr=lr))]

@@ -5,7 +5,7 @@ Paper: Yuan et al. 2024, Free Process Rewards without Process Labels (arXiv:2412
 of it is taught their outcomes y by cross-entropy under sigma(beta log(prm / reference)) of the whole answer, or (`loss=dpo`)
 which of two is right. What a line added to that log-ratio is then its process reward, which nobody labelled; answers are
 chosen by their least line (`choose=min`, the code's default) or by the sum, which is the outcome model itself. The claim's
-baseline is the paper's, labels by playing on from every line (`math_shepherd`), at equal tokens; its ablation a plain outcome
+baseline is the paper's, labels from completions of every line (`math_shepherd`), at equal tokens; its ablation a plain outcome
 model, a head taught the same outcomes by cross-entropy.
 Leaves out: KTO and NCA as losses, votes weighted by rewards, and tries of several models.
 The product is the model `prm`, read against the model it was grown from: `gd.implicit("prm", "reference")`.

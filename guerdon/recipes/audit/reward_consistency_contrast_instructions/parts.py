@@ -1,6 +1,6 @@
-"""Instructions that differ in one digit, and two mends for reward models that hardly notice: hulls of spellings, and fusion.
+"""Instructions that differ in one digit, and two remedies for models that hardly notice: hulls of spellings, and fusion.
 
-Both mends follow the authors' released code (github.com/shadowkiller33/Contrast-Instruction: code/DA_convex.py from line 30 on,
+They follow the authors' released code (github.com/shadowkiller33/Contrast-Instruction: code/DA_convex.py from line 30 on,
 and `compute_loss` in code/reward_fusion.py), with counts of letters in the place of sentence embeddings.
 Leaves out: retrieving similar instructions from a corpus, since a family makes them.
 """

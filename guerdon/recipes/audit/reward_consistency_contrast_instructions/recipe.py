@@ -1,4 +1,4 @@
-"""Contrast instructions: does a reward model notice that the instruction is another one, and can that be mended for nothing?
+"""Contrast instructions: does a reward model notice that the instruction is another one, and can that be fixed at no cost?
 
 Paper: Shen et al. 2023, The Trickle-down Impact of Reward (In-)consistency on RLHF (arXiv:2309.16155), and the authors' code
 (github.com/shadowkiller33/Contrast-Instruction). Two instructions that look alike have different right answers; a consistent
@@ -7,7 +7,7 @@ of preferred answers that are corners of their convex hull; RewardFusion average
 training examples. Here instructions are a family's problems that differ in one digit. Right solutions are preferred to
 near-misses, whose error stands in themselves: who reads the solution alone does well by them, and knows nothing of the
 instruction. `contrast` is how often a solution scores higher than the other's, and higher than under the other's instruction;
-`standard` the accuracy on held-out pairs; `best_of` what the best of `tries` tries is worth. Steps are as many with every mend.
+`standard` the accuracy on held-out pairs; `best_of` what the best of `tries` tries is worth. All arms train equally many steps.
 Departs: spellings are spaces around signs, for other slips would change what is said; similarity is by counts of letters.
 Leaves out: PPO against each reward model, and comparing with people.
 """

@@ -7,7 +7,7 @@ are resampled by exp(worth / temperature) and imitated. The bar c1 begins just a
 while (1 - weight) precision + weight (1 - refused) gets better on problems apart, else back; a round that is no better is
 undone. The size of its moves, c2 and the temperature follow from lengths and precision after R-tuning, as in the code. All arms
 have as many rounds: `refusal="constant"` pays 0 for any refusal, `refusal="none"` goes on with R-tuning.
-Leaves out: the code's round before the first c1, and its several rounds at each; epochs (tries are made anew each step); the
+Leaves out: the code's round before the first c1, and its several rounds at each; epochs (tries are new each step); the
 wrong steps before a refusal, which R-tuning learns too (imitating them costs sprig what it knew).
 """
 

@@ -68,7 +68,7 @@ class marked_lines(FieldColumns):
     sprig's roles is shown the lines with their numbers, and says in plain language which is the first wrong one (`critique`).
 
     What it marks + is 1, what it marks - is 0. Lines after a - are as their try's answer is: right in a try that ends right,
-    where the error must have been mended, wrong in one that does not. A reply that does not mark the lines of the try in
+    where the error must have been corrected, wrong in one that does not. A reply that does not mark the lines of the try in
     their order, or names no line, leaves it without a value. The model `judge` is asked greedily and through `play`: what it
     says counts in the budget. Logs `judge/unread`, the share of tries it could not be followed on.
 
