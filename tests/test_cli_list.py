@@ -186,6 +186,21 @@ def test_show_tells_of_a_part_and_of_a_reward(cli: Cli) -> None:
     assert wrong.code == 2 and wrong.err == "guerdon: unknown recipe, part or reward 'centr': did you mean 'centre'?\n"
 
 
+@pytest.mark.parametrize(
+    ("name", "kind", "following"),
+    [
+        ("sparse", "settings", "guerdon prove RECIPE --setting sparse"),
+        ("sprig-2", "models", "guerdon eval sprig-2 --task TASK"),
+    ],
+)
+def test_show_tells_of_what_has_only_a_row(cli: Cli, name: str, kind: str, following: str) -> None:
+    (row,) = [each for each in cli("list", kind, "--json").json[kind] if name in each.values()]
+    assert cli("show", name, "--json").json == {**row, "next": following}
+    said = cli("show", name)
+    assert said.code == 0 and row["about"] in said.out and said.out.endswith(f"  {following}\n")
+    assert "did you mean 'smollm2'?" in cli("show", "smolm2").err
+
+
 WORLDS = """
 import guerdon as gd
 from guerdon.recipes.house.grpo import grpo

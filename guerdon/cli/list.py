@@ -208,7 +208,7 @@ def _summary(output: Output, runs: Path) -> None:
         "guerdon list recipes              one line each; also tasks, rewards, ...",
         "guerdon list recipes --family F   one family; for parts a folder",
         "guerdon list --search WORDS       search names and descriptions",
-        "guerdon show NAME                 a recipe, part, reward or run in full",
+        "guerdon show NAME                 any of these in full",
     ):
         output.say(line if len(line) <= width else re.sub(" {2,}", "\n  ", line))
 
@@ -486,7 +486,7 @@ KINDS: dict[str, Listed] = {
             TableColumn("setting"),
             TableColumn("task", 3),
             TableColumn("model", 4),
-            TableColumn("about", 1, 30),
+            TableColumn("about", 1, 60),
             TableColumn("problem", 2, 30),
             TableColumn("pilot", 5),
         ),
@@ -498,7 +498,7 @@ KINDS: dict[str, Listed] = {
         (TableColumn("role"), TableColumn("fields", 1), TableColumn("reply", 2, 24), TableColumn("ends on", 3)),
         "role",
     ),
-    "models": Listed(_models, (TableColumn("model"), TableColumn("family", 2), TableColumn("about", 1, 24)), "family"),
+    "models": Listed(_models, (TableColumn("model"), TableColumn("family", 2), TableColumn("about", 1, 66)), "family"),
     "rewards": Listed(
         _rewards,
         (TableColumn("reward"), TableColumn("family", 2), TableColumn("about", 1, 20), TableColumn("knobs", 3, 24)),

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from guerdon.cli import knob_words, shelves
+from guerdon.cli.list import KINDS as LISTED
 from guerdon.cli.options import Json, Model, Reward, Settings, Task, parse_settings
 from guerdon.cli.output import HeldOutput, Output, alarms_in_words, cost
 from guerdon.cli.prove import claim_lines
@@ -36,8 +37,8 @@ def show(
         str,
         typer.Argument(
             metavar="NAME|FILE|RUN",
-            help="A recipe's name or file, FILE.py:ENVIRONMENT, a part or reward, a task with a level (chain:2), a role"
-            " (roles.verify), or a run's folder.",
+            help="A recipe's name or file, FILE.py:ENVIRONMENT, a part or reward, a task with a level (chain:2), a model,"
+            " a setting, a role (roles.verify), or a run's folder.",
         ),
     ],
     task: Task = None,
@@ -47,7 +48,7 @@ def show(
     as_json: Json = False,
 ) -> int:
     """Describe a recipe (its parts, difference from its baseline, evidence), a part, a reward, a task (a problem with an
-    oracle's solution) or a run (configuration and results).
+    oracle's solution), a model, a setting, a role, or a run (configuration and results).
 
     A recipe is shown for the task, model and reward you give, else for those of its claim, else for small ones.
     """
@@ -62,6 +63,8 @@ def show(
         _show_run(output, name)
     elif name.startswith(ROLES):
         _show_role(output, name.removeprefix(ROLES))
+    elif (kind := next((kind for kind, names in _row_names().items() if name in names), None)) is not None:
+        _show_row(output, kind, name)
     elif (own := own_env(name)) is not None:
         show_env(output, name, own, task)
     elif (other := _brought(name)) is not None:
@@ -357,6 +360,30 @@ def _show_role(output: Output, name: str) -> None:
     )
 
 
+def _row_names() -> dict[str, list[str]]:
+    """What is no recipe, part or reward but has a row in `guerdon list`, by kind."""
+    from guerdon.models.fetched_models import FETCHED
+    from guerdon.models.shipped_models import SHIPPED
+
+    return {"settings": shelves.setting_names(), "models": [*SHIPPED, *FETCHED]}
+
+
+def _show_row(output: Output, kind: str, name: str) -> None:
+    """All that `guerdon list` knows of it, and what to do with it."""
+    listed = LISTED[kind]
+    title = listed.columns[0].title
+    find = functools.partial(listed.find, Path())
+    row = next(
+        each for each in (find() if kind == "models" else remembered(["list", kind], find)) if each[title] == name
+    )
+    following = {"settings": f"guerdon prove RECIPE --setting {name}", "models": f"guerdon eval {name} --task TASK"}[
+        kind
+    ]
+    if not output.as_json:
+        output.pairs({what: str(value) for what, value in {**row, "next": following}.items() if value})
+    output.finish({**row, "next": following})
+
+
 def _mapping(value: dict[str, Any]) -> str:
     width = max(map(len, value), default=0)
     return "\n".join(f"{k:<{width}} = {v if isinstance(v, str) else repr(v)}" for k, v in value.items())
@@ -426,7 +453,8 @@ def show_part(output: Output, name: str, recipes: list[str]) -> None:
     chosen = [each for each in shelves.parts_named(last) if folder in ("", each.folder)]
     if not chosen:
         others = [each for kind in KINDS for each in brought(kind)]
-        raise unknown("recipe, part or reward", name, [*recipes, *shelves.part_modules(), *others])
+        listed = [each for there in _row_names().values() for each in there]
+        raise unknown("recipe, part or reward", name, [*recipes, *shelves.part_modules(), *others, *listed])
     if not output.as_json:
         for i, each in enumerate(chosen):
             if i:
