@@ -20,8 +20,10 @@ from guerdon import sandbox
 from guerdon.cli import doctor
 from guerdon.cli.output import Output
 from guerdon.cli.progress import Watch, clock, short
+from guerdon.core.model import weights_hash
 from guerdon.runs.event_types import Ended, Evaluated, ScoresMissing, Started, StepDone, Warned
 from guerdon.runs.run import Run
+from guerdon.training.build import find_model
 
 
 @pytest.fixture
@@ -120,6 +122,19 @@ def test_eval_of_a_run_and_of_a_model(cli: Cli) -> None:
     greedy = cli("eval", "a/models/policy", "--task", "parity", "--greedy", "--max-tokens", "1", "--json").json
     assert greedy["tries"] == 1 and greedy["temperature"] == 0.0 and greedy["tasks"] == 10  # parity has ten prompts
     assert cli("eval", "tabular", "--task", "parity:2", "--tasks", "3", "--k", "2", "--json").json["tasks"] == 3
+
+
+def test_a_run_is_a_model_in_python(cli: Cli) -> None:
+    cli(*TRAIN, "--out", "a")
+    trained = [guerdon.models.load("a"), guerdon.models.load("a/models/policy"), find_model("a")]
+    assert len({weights_hash(each.net) for each in trained}) == 1
+    whole = Path("a/models/policy/weights.safetensors")
+    whole.write_bytes(whole.read_bytes()[:-1] + b"x")
+    with pytest.raises(guerdon.UserError, match=r"policy is damaged \(weights.safetensors does not match its hash\)"):
+        guerdon.models.load("a")
+    Path("a/models/policy").rename("a/models/rm")
+    with pytest.raises(guerdon.UserError, match=r"^a has no trained policy: load a/models/rm$"):
+        guerdon.models.load("a")
 
 
 def test_a_finished_run_is_a_model_to_train_from(cli: Cli) -> None:

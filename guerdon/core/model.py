@@ -141,6 +141,11 @@ class Model(abc.ABC):
         return next((w.device for w in self.weights.parameters()), torch.device("cpu"))
 
     @property
+    def vocabulary(self) -> Mapping[str, int] | None:
+        """Its actions by name; None where they have none. Two models of text can read each other's actions if both have one."""
+        return None
+
+    @property
     def max_positions(self) -> int | None:
         """The most it can look at, what it is shown and what it does together; None where there is no limit."""
         return None

@@ -14,6 +14,7 @@ from typing import Any
 import torch
 
 from guerdon.core.errors import Notice, UserError, spelled
+from guerdon.core.manifest import Damaged, manifest_fault
 from guerdon.core.model import Model
 from guerdon.core.part import describe, knobs, label
 from guerdon.models.hub_models import hub_folder, is_hub_id
@@ -21,13 +22,15 @@ from guerdon.models.model_names import name_of_place, place_of, refuse_unknown
 from guerdon.models.plain_files import is_there, read_object
 from guerdon.models.shipped_models import NAMES
 
+MODEL_SUMS = "checksums.json"  # in the folder of a trained model
 PLACES = ("source", "adapter")  # knobs that name a place in the folder a model was saved to
 INSIDE = (".", "base", "adapter")  # the places there are
 
 
 def load(name: str, **settings: Any) -> Model:
-    """A model by name (shipped or fresh weights), from a folder that `save` wrote, a Hugging Face folder, a GGUF file or the
-    Hugging Face hub (ORG/NAME).
+    """A model by name (shipped or fresh weights), from a folder that `save` wrote, a Hugging Face folder, a GGUF file, the
+    Hugging Face hub (ORG/NAME), or a run's folder: the policy that it trained. What a run trained is checked by the checksums
+    beside it.
 
     Args:
         name: a name, a folder, a file, or ORG/NAME of the hub.
@@ -41,6 +44,9 @@ def load(name: str, **settings: Any) -> Model:
     """
     refuse_unknown(name)
     folder = hub_folder(name) if is_hub_id(name) else place_of(name)
+    if is_there(folder / "run.json"):
+        return load(str(_policy_of(name, folder)), **settings)
+    _check_sums(folder)
     if is_there(folder / "model.json"):
         return _load_folder(folder, settings)
     if folder.suffix == ".gguf":
@@ -51,6 +57,25 @@ def load(name: str, **settings: Any) -> Model:
         adapter = ", only an adapter" if is_there(folder / "adapter_config.json") else ""
         raise UserError(f"{name} holds no model: there is no model.json and no config.json in it{adapter}")
     return _make(spelled(name, NAMES), settings)
+
+
+def _policy_of(name: str, run: Path) -> Path:
+    """Where the policy lies that a run trained."""
+    policy = run / "models" / "policy"
+    if policy.is_dir():
+        return policy
+    others = sorted(str(each.parent) for each in run.glob("models/*/model.json"))
+    fix = f"load {' or '.join(others)}" if others else f"finish the run first, guerdon train --resume {name}"
+    raise UserError(f"{name} has no trained policy: {fix}")
+
+
+def _check_sums(folder: Path) -> None:
+    fault = manifest_fault(folder, MODEL_SUMS) if (folder / MODEL_SUMS).is_file() else None
+    if fault is not None:
+        raise Damaged(
+            f"{folder} is damaged ({fault}): delete the run it is of and train it again; if you changed it yourself, delete its"
+            f" {MODEL_SUMS}"
+        )
 
 
 def is_named(model: Model) -> bool:

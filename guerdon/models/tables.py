@@ -65,6 +65,10 @@ class tabular(Model):
         """One past the vocabulary when turns end by choice; no such action when they have a fixed length."""
         return len(self.vocab)
 
+    @property
+    def vocabulary(self) -> dict[str, int]:
+        return {name: action for action, name in enumerate(self.vocab)}
+
     def build(self, seed: int) -> nn.Module:
         return Table(self.rows, len(self.vocab) + (self.length == 0), float(self.spread), seed)
 

@@ -124,6 +124,10 @@ class TextModel(Model):
         return self.chat.tokenizer
 
     @property
+    def vocabulary(self) -> Mapping[str, int]:
+        return self.tokenizer.get_vocab()
+
+    @property
     def special(self) -> dict[str, int]:
         """The special tokens by their text."""
         return self.chat.special
@@ -136,7 +140,7 @@ class TextModel(Model):
     @property
     def text_identity(self) -> list[Any]:
         """What the hash of a run must know of its text format."""
-        return [sorted(self.tokenizer.get_vocab().items()), self.chat.format.template, self.ends]
+        return [sorted(self.vocabulary.items()), self.chat.format.template, self.ends]
 
     @property
     def calls(self) -> str:

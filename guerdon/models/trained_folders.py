@@ -1,4 +1,4 @@
-"""Models that runs trained, where they left them: checked by their checksums, found by their use, opened once.
+"""Reward models that runs trained, where they left them: found by their use, opened once.
 
 A reward model is named by its run or by its own folder.
 Leaves out: what is in a model's folder (`model_loading.py`), and all else of a run's (`runs/folder.py`).
@@ -11,28 +11,14 @@ import threading
 from pathlib import Path
 
 from guerdon.core.errors import UserError
-from guerdon.core.manifest import Damaged, manifest_fault
 from guerdon.core.model import Model
 from guerdon.models import value_head
 from guerdon.models.model_loading import load
 from guerdon.models.plain_files import is_there, read_object
 
-MODEL_SUMS = "checksums.json"  # in the folder of a trained model
 SCORERS = ("rm", "prm")  # what the recipes of reward models call what they train
 HOW_TO_GET_ONE = "train one with guerdon train reward_model, docs/reward_models.md"
 _opening = threading.Lock()
-
-
-def load_whole(model: str) -> Model:
-    """A model by name or folder. One that a run trained is checked by the checksums beside it."""
-    if (Path(model) / MODEL_SUMS).is_file():
-        fault = manifest_fault(Path(model), MODEL_SUMS)
-        if fault is not None:
-            raise Damaged(
-                f"{model} is damaged ({fault}): delete the run it is of and train it again; if you changed it yourself, delete"
-                f" its {MODEL_SUMS}"
-            )
-    return load(model)
 
 
 def scorer_folder(place: str) -> Path:
@@ -71,6 +57,6 @@ def opened_scorer(place: str) -> tuple[Model, str]:
 
 @functools.lru_cache(4)
 def _opened(folder: str, stamp: tuple[tuple[str, int, int], ...]) -> tuple[Model, str]:
-    model = load_whole(folder)
+    model = load(folder)
     model.start(0, {})
     return model, str(model.identity())

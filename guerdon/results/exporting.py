@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 from guerdon.core.errors import UserError, unknown
 from guerdon.models.exports import Exported, as_stored, export_adapter, export_language_model, export_scorer
 from guerdon.models.hub_models import is_hub_id
+from guerdon.models.model_loading import load
 from guerdon.models.text import TextModel
-from guerdon.models.trained_folders import load_whole
 from guerdon.models.value_head import head_of
 from guerdon.results.model_card import model_card
 from guerdon.runs.folder import resume_command
@@ -73,7 +73,7 @@ def export(
     place = run.folder.models / named
     target = absolute(folder)
     _refuse_target(run, target, str(folder), force)
-    model = as_stored(load_whole(str(place)), place)
+    model = as_stored(load(str(place)), place)
     write = _way(run, model, named, adapter)
 
     def fill(scratch: Path) -> Exported:

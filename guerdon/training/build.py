@@ -33,7 +33,7 @@ from guerdon.core.wordings import fit_wordings
 from guerdon.evidence.identity import HOUSE, tree_hash
 from guerdon.models import template_clock as clock
 from guerdon.models.model_facts import knows_roles
-from guerdon.models.trained_folders import MODEL_SUMS, load_whole
+from guerdon.models.model_loading import MODEL_SUMS, load
 from guerdon.rewards.asking.by_name import find_reward
 from guerdon.rewards.formula.reward import as_reward
 from guerdon.rewards.stage.score_stages import score
@@ -180,7 +180,7 @@ def task_for(entry: RecipeEntry, request: RunRequest) -> TaskSource | None:
 def _checked(recipe: Recipe | Study, prepared: Mapping[str, str]) -> Recipe | Study:
     """What was made, with the models that were prepared for it by name, in a wording that its model knows."""
     if isinstance(recipe, Recipe):
-        recipe.models |= {name: load_whole(folder) for name, folder in prepared.items()}
+        recipe.models |= {name: load(folder) for name, folder in prepared.items()}
         asked = recipe.models.get(recipe.seats.get("policy", ""), next(iter(recipe.models.values()), None))
         fit_wordings(recipe, knows_roles(asked))
         recipe.check()
@@ -276,7 +276,7 @@ def find_model(model: Any) -> Model | None:
     if not isinstance(model, str):
         return model
     run = RunFolder(model)
-    return load_whole(str(_policy_of(run)) if run.exists() else model)
+    return load(str(_policy_of(run)) if run.exists() else model)
 
 
 def _policy_of(run: RunFolder) -> Path:

@@ -28,7 +28,7 @@ from guerdon.core.recipe import Recipe, Study
 from guerdon.core.seeds import derive
 from guerdon.core.tensor_hashes import chain_hash, frozen_hash
 from guerdon.models import model_loading
-from guerdon.models.trained_folders import MODEL_SUMS
+from guerdon.models.model_loading import MODEL_SUMS
 from guerdon.runs.belonging import owners
 from guerdon.runs.checkpoint import Checkpoint, load_checkpoint, optimiser_tensors, restore_optimiser
 from guerdon.runs.folder import RunFolder

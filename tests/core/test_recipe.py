@@ -67,6 +67,24 @@ def test_a_reading_of_a_model_that_is_not_there_is_refused():
     assert "'reference.logp'" in refusal(build(stages=stages(clipped() + kl(0.1))))
 
 
+def test_a_model_with_other_tokens_reads_nothing_that_another_wrote():
+    """What `policy` calls 3, such a teacher calls 13."""
+
+    def taught(**models):
+        return build(models={"policy": tabular("abc"), **models}, stages=stages(clipped() + kl(0.1, to="teacher")))
+
+    taught(teacher=tabular("abcd")).check()
+    taught(teacher=snapshot("older"), older=tabular("abc")).check()
+    said = refusal(taught(teacher=tabular("cab")))
+    assert said == (
+        "model 'teacher' cannot read what 'policy' wrote: their tokenizers differ; use a model with the same tokenizer"
+    )
+    assert "'teacher' cannot read" in refusal(taught(teacher=snapshot("older"), older=tabular("xabc")))
+    other = taught(teacher=tabular("cab"))
+    other.seats["opponent"] = "teacher"
+    other.check()  # it reads what it acted itself
+
+
 @part
 class wants_value:
     """A loss for models with a value head."""

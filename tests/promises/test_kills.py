@@ -33,7 +33,7 @@ import guerdon as gd
 from guerdon.core.column import Reason
 from guerdon.core.manifest import OWNER, manifest_fault
 from guerdon.evidence import proof_files
-from guerdon.models.trained_folders import MODEL_SUMS
+from guerdon.models.model_loading import MODEL_SUMS
 from guerdon.rewards.asking.function import ask_all
 from guerdon.rewards.asking.samples import Samples
 from guerdon.rewards.formula.scores import Outcome

@@ -33,9 +33,9 @@ PUBLISHED = {name: listing for name, listing in listings().items() if listing.fa
 @pytest.fixture(scope="module", autouse=True)
 def read_once() -> Iterator[None]:
     """Some hundred arms are built and none is run: each has a copy of its model, which is read from its files once."""
-    read = functools.cache(build.load_whole)
+    read = functools.cache(build.load)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(build, "load_whole", lambda model: copy.deepcopy(read(model)))
+        patch.setattr(build, "load", lambda model: copy.deepcopy(read(model)))
         yield
 
 

@@ -392,8 +392,11 @@ def test_the_critic_of_ppo_begins_as_the_policy_and_learns_for_itself(wish):
 def test_distill_asks_for_a_teacher_it_can_read_with(student):
     with pytest.raises(UserError, match="distill needs a teacher: --set teacher=FOLDER"):
         built("distill")
-    with pytest.raises(UserError, match="different tokenizers"):
-        find_recipe("distill").build({"task": parity(), "model": models.load("sprig-1.1")}, {"teacher": student})
+    built_of_two = find_recipe("distill").build(
+        {"task": parity(), "model": models.load("sprig-1.1")}, {"teacher": student}
+    )
+    with pytest.raises(UserError, match="'teacher' cannot read what 'policy' wrote: their tokenizers differ"):
+        built_of_two.check()
 
 
 def test_the_recipes_of_the_page_build_as_they_stand_there():
