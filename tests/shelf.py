@@ -12,7 +12,7 @@ from guerdon.core.pack import pack
 from guerdon.losses.critic import value
 from guerdon.losses.distillation import distilled
 from guerdon.losses.imitation import advantage_weighted, sft, step_values, weighed, whole_value
-from guerdon.losses.pair import better_nll, dpo, list_ranking, odds_ratio
+from guerdon.losses.pair import anchored, better_nll, dpo, list_ranking, odds_ratio
 from guerdon.losses.penalties import entropy, kl
 from guerdon.losses.policy import clipped, masked, reweighted, sampled, truncated
 from guerdon.losses.reward_modelling import bradley_terry, implicit_outcome, outcome, step_labels
@@ -61,6 +61,10 @@ LOSSES = {
     "ipo": dpo(link="square", per="step"),
     "hinge": dpo(1.0, link="hinge"),
     "simpo": dpo(2.0, to="", per="step", margin=0.5, offset=0.3),
+    "discopop": dpo(1.0, link="discopop"),
+    "exo": dpo(1.0, link="reverse", smoothing=0.1),
+    "robust": dpo(1.0, flips=0.2),
+    **{form: anchored(form, beta=0.5) for form in ("apo_zero", "apo_down", "nca", "bco", "sppo")},
     "orpo": odds_ratio() + better_nll(),
     "lists": list_ranking(worth="z", adapt=0.0),
     "kto": kto(baseline="z"),

@@ -17,13 +17,15 @@ from torch import Tensor
 from torch.nn.functional import cosine_similarity, logsigmoid
 
 from guerdon.core.batch import Batch, Pairs
+from guerdon.core.errors import UserError
 from guerdon.core.field_columns import LogpOf, Needs
 from guerdon.core.levels import gather_up, starts
 from guerdon.core.part import knob, part
 from guerdon.losses.reduce import per_track
 from guerdon.losses.terms import Term
 
-Link = Literal["logistic", "square", "hinge"]
+Link = Literal["logistic", "square", "hinge", "reverse", "discopop"]
+DISCOPOP = 0.05  # temperature of its mixture, the paper's
 WITHOUT_REFERENCE = ""
 
 
@@ -35,12 +37,17 @@ class dpo(Term):
     `link="logistic"`: $f(z) = -\log\sigma(z)$, DPO (Rafailov et al. 2023, arXiv:2305.18290; `beta=0.1` is the
     paper's). `link="square"`: $f(z) = ((z - 1/2)/\beta)^2$, which is IPO's $(h^+ - h^- - 1/2\beta)^2$ (Azar et al.
     2023, arXiv:2310.12036). `link="hinge"`: $\max(0, 1-z)$, SLiC's (Zhao et al. 2023, arXiv:2305.10425).
+    `link="discopop"`: $(1-w)(-\log\sigma(z)) + w e^{-z}$ with $w=\sigma(z/0.05)$ (DiscoPOP, Lu et al. 2024, arXiv:2406.08414).
+    `link="reverse"`: the KL from $\sigma(z)$ to the label, EXO's for two answers (Ji et al. 2024, arXiv:2402.00856); it needs
+    labels between 0 and 1, as `smoothing` makes them.
 
     `per="step"` takes the mean over a track's learned steps in place of their sum. TRL's IPO does so, and says that
     the paper's results are of that form though its formula is not. `to=""` leaves the reference out. With both,
     `margin` $=\gamma$ and `beta=2` it is SimPO (Meng et al. 2024, arXiv:2405.14734). `offset` $=\alpha$ asks for more
     where the pair's own margin $m$ is larger (ODPO, Amini et al. 2024, arXiv:2402.10571). `smoothing` $=\epsilon$
-    takes every label $\ell$ for $\ell(1-\epsilon) + (1-\ell)\epsilon$: conservative DPO.
+    takes every label $\ell$ for $\ell(1-\epsilon) + (1-\ell)\epsilon$: conservative DPO. `flips` $=\epsilon$ takes it for
+    $(\ell-\epsilon)/(1-2\epsilon)$, which is unbiased where that share of labels is flipped: robust DPO (Chowdhury et al. 2024,
+    arXiv:2403.00409).
 
     Assumes Bradley-Terry preferences (logistic) and pairs that cover what the policy may generate; off-policy pairs are
     learned from as they are, which biases it towards what they cover. Given steps are not the actor's and do not
@@ -52,11 +59,12 @@ class dpo(Term):
     Args:
         beta: strength of the KL constraint to the reference.
         to: name of the reference model; "" for none.
-        link: loss of the difference: "logistic" (DPO), "square" (IPO) or "hinge" (SLiC).
+        link: loss of the difference: "logistic" (DPO), "square" (IPO), "hinge" (SLiC), "discopop" or "reverse" (EXO).
         per: sum over a track's steps, or their mean.
         margin: constant margin (SimPO).
         offset: factor of the pairs' margins (ODPO).
         smoothing: label smoothing.
+        flips: share of labels that are flipped.
 
     >>> import torch
     >>> import guerdon as gd
@@ -73,6 +81,7 @@ class dpo(Term):
     margin: float = 0.0
     offset: float = knob(default=0.0, ge=0.0)
     smoothing: float = knob(default=0.0, ge=0.0, le=0.5)
+    flips: float = knob(default=0.0, ge=0.0, le=0.49, absent=0.0)
 
     @property
     def needs(self) -> tuple[str, ...]:
@@ -82,13 +91,14 @@ class dpo(Term):
 
     def __call__(self, batch: Batch, live: Mapping[str, Tensor]) -> tuple[Tensor, dict[str, Tensor]]:
         pairs, logp = pairs_of(batch), live["logp"]
-        gain = logp if self.to == WITHOUT_REFERENCE else logp - batch[f"{self.to}.logp"]
-        gain = torch.where(batch.weight > 0, gain, 0.0)  # supplied actions are not the actor's own
-        gain = self.beta * per_track(gain, batch, mean=self.per == "step")
+        gain = self.beta * gains(batch, logp, self.to, mean=self.per == "step")
         margin = gain[pairs.better] - gain[pairs.worse]
         z = margin - self.margin - self.offset * pairs.margin
-        label = pairs.label * (1 - self.smoothing) + (1 - pairs.label) * self.smoothing
+        label = (pairs.label - self.flips) / (1 - 2 * self.flips)
+        label = label * (1 - self.smoothing) + (1 - label) * self.smoothing
         losses = label * self._link(z) + (1 - label) * self._link(-z)
+        if self.link == "reverse":
+            losses = _to_label(z, label)
         noted = {
             "margin": margin,
             "accuracy": agreement(margin, pairs.label),
@@ -100,7 +110,83 @@ class dpo(Term):
     def _link(self, z: Tensor) -> Tensor:
         if self.link == "square":
             return ((z - 0.5) / self.beta).square()
-        return -logsigmoid(z) if self.link == "logistic" else torch.relu(1 - z)
+        if self.link == "discopop":
+            mix = torch.sigmoid(z / DISCOPOP)
+            return (1 - mix) * -logsigmoid(z) + mix * torch.exp(-z)
+        return torch.relu(1 - z) if self.link == "hinge" else -logsigmoid(z)
+
+
+def _to_label(z: Tensor, label: Tensor) -> Tensor:
+    """[P] the KL from what the policy prefers to the labels."""
+    if bool(((label <= 0) | (label >= 1)).any()):
+        raise UserError('dpo(link="reverse") needs labels between 0 and 1: give it smoothing, 0.001 say')
+    yes, no = logsigmoid(z), logsigmoid(-z)
+    return yes.exp() * (yes - label.log()) + no.exp() * (no - torch.log1p(-label))
+
+
+@part
+class anchored(Term):
+    r"""A loss over pairs in which each answer is held against the reference by itself, not only against the other. With
+    $c = \beta h(y^+)$, $r = \beta h(y^-)$ and $h(y) = \sum_t\log\frac{\pi(y_t)}{\pi_{ref}(y_t)}$:
+
+    `form="apo_zero"`: $1-\sigma(c) + \sigma(r)$, raises the better and lowers the worse; `"apo_down"`: $\sigma(c) +
+    1-\sigma(c-r)$, lowers both, the worse more, for a policy that is better than both (APO, D'Oosterlinck et al. 2024,
+    arXiv:2408.06266). `"nca"`: $-\log\sigma(c) - \frac12\log\sigma(-c) - \frac12\log\sigma(-r)$ (NCA, Chen et al. 2024,
+    arXiv:2402.05369). `"bco"`: $-\log\sigma(c) - \log\sigma(-r)$, a classifier of good and bad (BCO, Jung et al. 2024,
+    arXiv:2404.04656, without its shift). `"sppo"`: $(h^+ - \frac1{2\beta})^2 + (h^- + \frac1{2\beta})^2$ (SPPO, Wu et al.
+    2024, arXiv:2405.00675, with hard labels).
+
+    A label $\ell$ below 1 mixes the two ways round, $\ell f(c, r) + (1-\ell) f(r, c)$. Assumes that the better answer is good
+    by itself (but for `apo_down`) and the worse one bad, which a pair does not say: biased where both are good or both bad.
+    Notes what `dpo` notes.
+
+    Args:
+        form: the loss.
+        beta: scale of the log-ratio.
+        to: name of the reference model.
+
+    >>> import torch
+    >>> import guerdon as gd
+    >>> from guerdon.core.example import ExamplePlay, example_tries
+    >>> batch = gd.select.paired()(example_tries([[1.0, 0.0]], reference__logp=[-1.0, -1.0]), ExamplePlay())
+    >>> loss = gd.losses.anchored("apo_zero", beta=2.0)
+    >>> round(float(loss(batch, {"logp": torch.tensor([-0.5, -1.5])})[0]), 4)  # twice 1 - sigma(1)
+    0.5379
+    """
+
+    form: Literal["apo_zero", "apo_down", "nca", "bco", "sppo"] = "apo_zero"
+    beta: float = knob(default=0.1, gt=0.0)
+    to: LogpOf = "reference"
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        return ("pairs", *super().needs)
+
+    wants = ("logp",)
+
+    def __call__(self, batch: Batch, live: Mapping[str, Tensor]) -> tuple[Tensor, dict[str, Tensor]]:
+        pairs = pairs_of(batch)
+        gain = self.beta * gains(batch, live["logp"], self.to)
+        better, worse = gain[pairs.better], gain[pairs.worse]
+        losses = pairs.label * self._form(better, worse) + (1 - pairs.label) * self._form(worse, better)
+        noted = {
+            "margin": better - worse,
+            "accuracy": agreement(better - worse, pairs.label),
+            "better_gain": better,
+            "worse_gain": worse,
+        }
+        return over_pairs(losses, batch), {name: over_pairs(x.detach(), batch) for name, x in noted.items()}
+
+    def _form(self, c: Tensor, r: Tensor) -> Tensor:
+        if self.form == "apo_zero":
+            return torch.sigmoid(-c) + torch.sigmoid(r)
+        if self.form == "apo_down":
+            return torch.sigmoid(c) + torch.sigmoid(r - c)
+        if self.form == "nca":
+            return -logsigmoid(c) - 0.5 * logsigmoid(-c) - 0.5 * logsigmoid(-r)
+        if self.form == "bco":
+            return -logsigmoid(c) - logsigmoid(-r)
+        return ((c - 0.5) / self.beta).square() + ((r + 0.5) / self.beta).square()
 
 
 @part
@@ -175,6 +261,14 @@ class better_nll(Term):
 def pairs_of(batch: Batch) -> Pairs:
     assert batch.pairs is not None, "a loss over pairs was given none"
     return batch.pairs
+
+
+def gains(batch: Batch, logp: Tensor, to: str, mean: bool = False) -> Tensor:
+    """[K] the log-ratio of tracks to a reference, or their log-prob where there is none: the sum over steps, or the mean."""
+    gain = logp if to == WITHOUT_REFERENCE else logp - batch[f"{to}.logp"]
+    return per_track(
+        torch.where(batch.weight > 0, gain, 0.0), batch, mean=mean
+    )  # given actions are not the actor's own
 
 
 def over_pairs(x: Tensor, batch: Batch) -> Tensor:

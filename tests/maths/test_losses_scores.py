@@ -22,7 +22,7 @@ from guerdon.core.task import Sampling
 from guerdon.engine.player import Player
 from guerdon.losses.critic import value
 from guerdon.losses.distillation import distilled, divergence
-from guerdon.losses.pair import better_nll, dpo, odds_ratio
+from guerdon.losses.pair import anchored, better_nll, dpo, odds_ratio
 from guerdon.losses.penalties import estimate, kl, kl_cost
 from guerdon.losses.reward_modelling import bradley_terry, implicit_outcome, outcome, step_labels
 from guerdon.losses.unpaired import kto, mismatched_kl
@@ -264,6 +264,45 @@ def test_smoothing_and_soft_labels_are_one_mixture():
     assert soft == pytest.approx(-0.8 * math.log(sigmoid(0.75)) - 0.2 * math.log(sigmoid(-0.75)))
     square = preferred(dpo(0.5, link="square"), label=0.8)[0]
     assert square == pytest.approx(0.8 * (1.5 - 1) ** 2 + 0.2 * (1.5 + 1) ** 2)
+
+
+def test_labels_of_which_some_are_flipped_cost_what_right_ones_do_on_average():
+    robust = dpo(0.5, flips=0.2)
+    mean = 0.8 * preferred(robust, label=1.0)[0] + 0.2 * preferred(robust, label=0.0)[0]
+    assert mean == pytest.approx(preferred(dpo(0.5))[0])
+
+
+def test_links_of_published_variants_by_hand():
+    """z = 0.75."""
+    sure = sigmoid(0.75 / 0.05)
+    want = (1 - sure) * -math.log(sigmoid(0.75)) + sure * math.exp(-0.75)
+    assert preferred(dpo(0.5, link="discopop"))[0] == pytest.approx(want)
+    yes = sigmoid(0.75)
+    want = yes * math.log(yes / 0.9) + (1 - yes) * math.log((1 - yes) / 0.1)
+    assert preferred(dpo(0.5, link="reverse", smoothing=0.1))[0] == pytest.approx(want)
+    assert preferred(dpo(0.5, link="reverse"), label=yes)[0] == pytest.approx(0.0, abs=1e-12)
+    with pytest.raises(UserError, match="needs labels between 0 and 1: give it smoothing"):
+        preferred(dpo(0.5, link="reverse"))
+
+
+@pytest.mark.parametrize(
+    ("form", "want"),
+    [
+        ("apo_zero", sigmoid(-0.25) + sigmoid(-0.5)),
+        ("apo_down", sigmoid(0.25) + 1 - sigmoid(0.75)),
+        ("nca", -math.log(sigmoid(0.25)) - 0.5 * math.log(sigmoid(-0.25)) - 0.5 * math.log(sigmoid(0.5))),
+        ("bco", -math.log(sigmoid(0.25)) - math.log(sigmoid(0.5))),
+        ("sppo", (0.5 - 1.0) ** 2 + (-1.0 + 1.0) ** 2),
+    ],
+)
+def test_anchored_preferences_by_hand(form, want):
+    """Gains 0.5 and -1 at a beta of 0.5; a label mixes the two ways round."""
+    loss = anchored(form, beta=0.5)
+    found, noted = preferred(loss)
+    assert found == pytest.approx(want)
+    assert noted == pytest.approx({"margin": 0.75, "accuracy": 1.0, "better_gain": 0.25, "worse_gain": -0.5})
+    mixed = 0.7 * found + 0.3 * preferred(loss, label=0.0)[0]
+    assert preferred(loss, label=0.7)[0] == pytest.approx(mixed)
 
 
 def test_what_preferences_note():

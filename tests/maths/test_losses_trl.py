@@ -20,7 +20,7 @@ from guerdon.core.batch import Pairs
 from guerdon.core.column import Column
 from guerdon.core.pack import pack
 from guerdon.losses.distillation import distilled
-from guerdon.losses.pair import better_nll, dpo, odds_ratio
+from guerdon.losses.pair import anchored, better_nll, dpo, odds_ratio
 from guerdon.losses.penalties import kl
 from guerdon.losses.policy import clipped, masked, reweighted, truncated
 from guerdon.losses.reward_modelling import bradley_terry
@@ -208,6 +208,7 @@ def trl_dpo(loss_type, beta, smoothing=0.0):
         beta=beta,
         label_smoothing=smoothing,
         use_weighting=False,
+        args=SimpleNamespace(discopop_tau=0.05),
     )
     shifted = torch.cat([torch.zeros(len(LENGTHS), 1), MASK], 1).long()
     reference = (grid(2) * MASK).sum(1).chunk(2)
@@ -225,6 +226,14 @@ def trl_dpo(loss_type, beta, smoothing=0.0):
         (dpo(0.3, per="step"), ("sigmoid_norm", 0.3)),
         (dpo(0.3, link="hinge"), ("hinge", 0.3)),
         (dpo(0.3, link="square", per="step"), ("ipo", 0.3)),
+        (dpo(0.3, link="discopop"), ("discopop", 0.3)),
+        (dpo(0.3, link="reverse", smoothing=0.1), ("exo_pair", 0.3, 0.1)),
+        (dpo(0.3, flips=0.1), ("robust", 0.3, 0.1)),
+        (anchored("apo_zero", beta=0.3), ("apo_zero", 0.3)),
+        (anchored("apo_down", beta=0.3), ("apo_down", 0.3)),
+        (anchored("nca", beta=0.3), ("nca_pair", 0.3)),
+        (anchored("bco", beta=0.3), ("bco_pair", 0.3)),
+        (anchored("sppo", beta=0.3), ("sppo_hard", 0.3)),
     ],
     ids=str,
 )
@@ -233,6 +242,35 @@ def test_losses_over_pairs(mine, theirs):
     found, _ = mine(paired(**{"reference.logp": grid(2)}), {"logp": logp})
     found.backward()
     assert_same((found, logp.grad), trl_dpo(*theirs))
+
+
+@pytest.mark.parametrize(
+    ("mine", "loss_type", "beta"),
+    [
+        (dpo(0.3, to="") + better_nll(0.5), "sigmoid", 0.3),
+        (dpo(0.3, to="", link="hinge") + better_nll(0.5), "hinge", 0.3),
+        (dpo(0.3, to="", link="square", per="step") + better_nll(0.5), "ipo", 0.3),
+    ],
+    ids=str,
+)
+def test_cpo(mine, loss_type, beta):
+    trainer = bare(
+        trl("experimental.cpo.cpo_trainer", "CPOTrainer"),
+        alpha=0.0,
+        loss_type=loss_type,
+        beta=beta,
+        label_smoothing=0.0,
+    )
+    logp = grid(1).requires_grad_()
+    whole = (logp * MASK).sum(1)
+    means = whole / MASK.sum(1)
+    given = (means if loss_type == "ipo" else whole).chunk(2)
+    theirs = trainer.cpo_loss(*given)[0].mean() - 0.5 * means.chunk(2)[0].mean()  # each better one counts the same
+    theirs.backward()
+    found_at = flat(grid(1)).requires_grad_()
+    found, _ = mine(paired(), {"logp": found_at})
+    found.backward()
+    assert_same((found, found_at.grad), (theirs, flat(logp.grad)))
 
 
 @pytest.mark.parametrize("smoothing", [0.0, 0.1])
@@ -267,8 +305,8 @@ def test_orpo():
     assert_same((found, mine.grad), (theirs, flat(logp.grad)))
 
 
-@pytest.mark.parametrize("start", [0.0, 0.6])
-def test_kto(start):
+@pytest.mark.parametrize(("start", "loss_type"), [(0.0, "kto"), (0.6, "kto"), (0.0, "apo_zero_unpaired")])
+def test_kto(start, loss_type):
     good = torch.tensor([1.0, 0.0, 1.0, 1.0, 0.0, 0.0]).double()
     logp = grid(1).requires_grad_()
     outputs = SimpleNamespace(log_probs=logp * MASK, entropy=torch.zeros_like(logp), mean_logits=torch.zeros_like(logp))
@@ -276,7 +314,7 @@ def test_kto(start):
         trl("trainer.kto_trainer", "KTOTrainer"),
         calculate_KL=True,
         precompute_ref_logps=True,
-        loss_type="kto",
+        loss_type=loss_type,
         beta=0.3,
         desirable_weight=1.2,
         undesirable_weight=0.8,
@@ -289,7 +327,7 @@ def test_kto(start):
     theirs.backward()
     mine = flat(grid(1)).requires_grad_()
     batch = batch_of(correct=good, z=torch.full((6,), start).double(), **{"reference.logp": grid(2)})
-    found, _ = kto(0.3, good=1.2, bad=0.8, baseline="z")(batch, {"logp": mine})
+    found, _ = kto(0.3, good=1.2, bad=0.8, baseline="z" if loss_type == "kto" else "")(batch, {"logp": mine})
     found.backward()
     assert_same((found, mine.grad), (theirs, flat(logp.grad)))
 

@@ -19,14 +19,17 @@ from guerdon.core.column import Column
 from guerdon.core.errors import Notice, UserError
 from guerdon.core.example import ExamplePlay
 from guerdon.core.pack import pack
+from guerdon.core.part import describe
 from guerdon.curricula.demonstrations import dataset_rows
 from guerdon.engine.player import Player
 from guerdon.envs.contrasting import side_by_side
 from guerdon.exams.exam import Exam, Sitting
 from guerdon.exams.scorers import first_error, implicit_pairs
 from guerdon.models.language_model import lm
+from guerdon.models.tables import tabular
 from guerdon.rewards.stage.score_stages import verified
 from guerdon.rewards.stage.step_labels import given_labels, labelled_solutions
+from guerdon.tasks.families.chained_arithmetic import chain
 from guerdon.tasks.preference_files import preferences
 from guerdon.tasks.step_files import labelled_steps
 from guerdon.training.catalog import find_recipe
@@ -224,6 +227,23 @@ def test_messages_are_shown_whole_and_a_scorer_reads_them(place, tmp_path):
         options=KEPT,
     )
     assert run.complete and run.evaluations[-1]["rm/pairs_examined"] == 1
+
+
+@pytest.mark.parametrize(
+    ("settings", "loss"),
+    [
+        ({"dpo.link": "hinge", "beta": 0.2}, gd.losses.dpo(0.2, link="hinge")),
+        ({"dpo.flips": 0.1}, gd.losses.dpo(0.1, flips=0.1)),
+        ({"anchored": "apo_zero", "beta": 0.2}, gd.losses.anchored("apo_zero", beta=0.2)),
+    ],
+)
+def test_dpo_takes_the_losses_of_its_relatives(settings, loss):
+    entry, slots = find_recipe("dpo"), {"task": chain(level=1), "model": tabular("01", length=1)}
+    made = entry.build(slots, settings)
+    made.check()
+    assert describe(made.stages[-1].loss) == describe(loss)
+    with pytest.raises(UserError, match="takes labels as they are: leave smoothing out"):
+        entry.build(slots, {"anchored": "bco", "smoothing": 0.1})
 
 
 @QUIETLY

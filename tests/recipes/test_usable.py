@@ -69,7 +69,12 @@ CELLS = [(name, model, form) for name in TABLE for model in ("sprig", "chat", "t
 @pytest.mark.parametrize("name", TABLE)
 def test_a_recipe_shows_its_first_prompts_or_says_what_it_needs(name, worlds, models, tmp_path):
     for model, form in (("chat", "answers"), ("sprig", "pairs"), ("chat", "programs")):
-        held_to(name, model, form, lambda m=model, f=form: rehearsed(name, models[m], given(worlds, f), tmp_path))
+        held_to(
+            name,
+            model,
+            form,
+            lambda m=model, f=form: rehearsed(name, models[m], given(worlds, f), tmp_path / f"{m}-{f}"),
+        )
 
 
 @pytest.mark.slow

@@ -7,8 +7,9 @@ ones, which the paper takes for granted where the policy did not write them.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
+from guerdon.core.errors import UserError
 from guerdon.core.learn import Learn
 from guerdon.core.model import Model
 from guerdon.core.needs import Needs
@@ -34,6 +35,9 @@ def dpo(
     prompts: int = 32,  # the paper has 64 pairs a step
     wrong: int = 1,  # near-misses a problem of a task, each a pair with the gold solution
     beta: float = 0.1,  # the paper's
+    anchored: Literal[
+        "", "apo_zero", "apo_down", "nca", "bco", "sppo"
+    ] = "",  # hold each answer against the reference by itself
     smoothing: float = 0.0,  # the share of pairs taken to be the wrong way round; conservative DPO has more
     lr: float = 1e-5,  # the paper has 1e-6 for models of billions of weights
     temperature: float = 1.0,
@@ -45,6 +49,9 @@ def dpo(
     On a file of preferences nobody knows which new answers are good: it is examined on held-out pairs, by the reward that the
     policy implies.
     """
+    if anchored and smoothing:
+        raise UserError("dpo with anchored takes labels as they are: leave smoothing out")
+    loss = pair.anchored(anchored, beta=beta) if anchored else pair.dpo(beta=beta, smoothing=smoothing)
     asks = to_recite(task, wrong)
     pairs = Exam(asks, [implicit_pairs(beta=beta)], name="pairs")
     return Recipe(
@@ -54,7 +61,7 @@ def dpo(
         stages=[
             verified(task),
             paired("correct", which="all"),
-            Learn("policy", pair.dpo(beta=beta, smoothing=smoothing), opt=adam(lr=lr)),
+            Learn("policy", loss, opt=adam(lr=lr)),
         ],
         sampling=Sampling(temperature=temperature, max_tokens=max_tokens),
         exams=[pairs if brings_answers(task) else Exam(task, env=single_turn())],
