@@ -37,7 +37,8 @@ class paired(FieldColumns):
 
     Tracks without a value are in no pair. Equal ones make none; where several are the best or the worst, the one that
     was asked for first is taken, so the order of tracks in the batch changes nothing. Best against worst picks by the
-    noise of `column` too: the more tries, the larger the share of a pair's margin that is luck. Notes `pairs`,
+    noise of `column` too: the more tries, the larger the share of a pair's margin that is luck. With `told` a task's own
+    `meta["label"]` and `meta["margin"]`, where it has them, are those of its pairs. Notes `pairs`,
     `unpaired_share` (of groups: all equal, too close, or alone) and `alone_share` (of groups with fewer than two values).
 
     Args:
@@ -45,6 +46,7 @@ class paired(FieldColumns):
         by: what a group is.
         which: the best against the worst, or all pairs.
         least: least difference of a pair.
+        told: use the labels and margins that tasks bring.
 
     >>> import guerdon as gd
     >>> gd.select.paired("correct", which="all").needs, gd.select.paired().gives
@@ -55,6 +57,7 @@ class paired(FieldColumns):
     by: Group = "task"
     which: Literal["extremes", "all"] = "extremes"
     least: float = knob(default=0.0, ge=0.0)
+    told: bool = knob(default=False, absent=False)
 
     gives = ("pairs",)
 
@@ -73,7 +76,15 @@ class paired(FieldColumns):
         play.log(pairs=float(len(pairs)), unpaired_share=without * share, alone_share=lone * share)
         better, worse = torch.tensor(pairs, dtype=torch.long).reshape(-1, 2).unbind(1)
         margin = (column.value[better] - column.value[worse]).float()
-        return dataclasses.replace(batch, pairs=Pairs.of(better, worse, margin)).recount()
+        label = torch.ones(len(better))
+        if self.told:
+            of = batch.episode[batch.leaf[better]].tolist()
+            metas = [batch.episodes[episode].ask.task.meta for episode in of]
+            label = torch.tensor([float(meta.get("label", 1.0)) for meta in metas])
+            margin = torch.tensor(
+                [float(meta.get("margin", gap)) for meta, gap in zip(metas, margin.tolist(), strict=True)]
+            )
+        return dataclasses.replace(batch, pairs=Pairs.of(better, worse, margin, label)).recount()
 
     def _groups(self, batch: Batch, missing: Sequence[bool]) -> list[list[int]]:
         """The valued tracks of each group, those asked for first first; a group without any is empty."""

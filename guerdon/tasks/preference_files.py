@@ -9,7 +9,18 @@ from typing import Any, Literal
 from guerdon.core.part import knob, live, part
 from guerdon.core.task import Task
 from guerdon.data.data_rows import DataRow, Records
-from guerdon.tasks.preference_rows import NAMES, Answers, BadRow, labelled_of, pair_of, posed, scored_of
+from guerdon.tasks.preference_rows import (
+    NAMES,
+    OF_PAIRS,
+    Answers,
+    BadRow,
+    is_number,
+    labelled_of,
+    pair_of,
+    posed,
+    scored_of,
+    told_of,
+)
 from guerdon.tasks.recited_rows import SAY, WORTH, OpenedAnswers, RecitedRows, check_columns, guessed
 from guerdon.tasks.row_columns import OtherRows, named
 
@@ -29,7 +40,8 @@ class preferences(RecitedRows):
 
     There is `prompt` and `chosen`, `rejected`; `completions`, `scores`; or `completion`, `label`: columns of these names or of
     other usual ones, or of those that `columns` gives (`{"chosen": "better"}`). Texts may be lists of messages. Without a
-    prompt, conversations that part at their last answer have what they begin with for one. A malformed row is refused with its
+    prompt, conversations that part at their last answer have what they begin with for one. Columns of numbers may say how
+    likely a pair's better answer is better (`label`, 0 to 1) and by how much (`margin`). A malformed row is refused with its
     line before anything runs; `skip_bad` drops it.
 
     Args:
@@ -87,12 +99,29 @@ class preferences(RecitedRows):
                 " with --column chosen=NAME"
             )
         used = ("prompt", *form, *(("scores",) if form == ("completions",) else ()))
-        return {what: there[what] for what in used if there[what]}
+        told = self._told(records, title) if form == ("chosen", "rejected") and self.want == "pairs" else {}
+        return {what: there[what] for what in used if there[what]} | told
+
+    def _told(self, records: Records, title: str) -> dict[str, str]:
+        """The columns of a pair's label and margin: those that were named, and those of such a name that hold numbers."""
+        first = next((row.value for row in records if row.value is not None), {})
+        found = {
+            what: guessed(records, title, what, names, self.columns.get(what, "")) for what, names in OF_PAIRS.items()
+        }
+        return {
+            what: name for what, name in found.items() if name and (what in self.columns or is_number(first.get(name)))
+        }
+
+    @property
+    def tells(self) -> frozenset[str]:
+        """What its rows say of their pairs: "label", "margin"."""
+        return frozenset(OF_PAIRS) & self.open().own.columns.keys() if self.want == "pairs" else frozenset()
 
     def tasks_of(self, row: Mapping[str, Any], number: int, columns: Mapping[str, str]) -> tuple[list[Task], int]:
         prompt = columns.get("prompt", "")
         if "chosen" in columns:
-            return [self._task(pair_of(row, prompt, columns["chosen"], columns["rejected"]), f"{number}")], 0
+            pair = pair_of(row, prompt, columns["chosen"], columns["rejected"])
+            return [self._task(pair, f"{number}", told_of(row, columns))], 0
         if "label" in columns:
             return [self._task(labelled_of(row, prompt, columns["completion"], columns["label"]), f"{number}")], 0
         scored = scored_of(row, prompt, columns["completions"], columns.get("scores", ""))
@@ -105,8 +134,8 @@ class preferences(RecitedRows):
         pairs = [Answers(scored.view, [better[0], worse[0]], [1.0, 0.0]) for better, worse in apart]
         return [self._task(pair, f"{number}.{n}") for n, pair in enumerate(pairs, 1)], len(every) - len(apart)
 
-    def _task(self, answers: Answers, name: str) -> Task:
-        return posed(name, self.name, answers.view, {SAY: answers.texts, WORTH: answers.worth})
+    def _task(self, answers: Answers, name: str, told: Mapping[str, float] | None = None) -> Task:
+        return posed(name, self.name, answers.view, {SAY: answers.texts, WORTH: answers.worth, **(told or {})})
 
 
 def _have_scores(row: DataRow, there: Mapping[str, str]) -> bool:

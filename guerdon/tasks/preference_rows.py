@@ -7,6 +7,7 @@ Leaves out: files and splits (`recited_rows.py`), and labels of steps (`step_fil
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -24,7 +25,12 @@ NAMES: dict[str, tuple[str, ...]] = {  # what a column is for: the names it goes
     "scores": ("scores", "ratings", "rewards"),
     "completion": ("completion", "response", "output", "answer"),
     "label": ("label", "good", "is_good"),
+    "margin": ("margin",),
 }
+OF_PAIRS = {
+    "label": ("label", "probability", "soft_label"),
+    "margin": NAMES["margin"],
+}  # what a pair may tell, as a number
 TEXT = ("content", "text", "response", "completion")  # of an answer that is an object
 SCORE = ("score", "overall_score", "rating", "reward")  # beside it
 TURN = re.compile(r"(?:^|\n\n)(Human|Assistant|H|A): ?")
@@ -103,6 +109,18 @@ def good_or_bad(value: Any, column: str) -> float:
     return known
 
 
+def told_of(row: Mapping[str, Any], columns: Mapping[str, str]) -> dict[str, float]:
+    """How likely the better answer of a pair is the better one, and by how much, as far as its row tells."""
+    told = {what: number(row.get(columns[what]), columns[what]) for what in OF_PAIRS if what in columns}
+    if not 0 <= told.get("label", 1.0) <= 1:
+        raise BadRow(
+            f"the label of a pair in column {shown(columns['label'])} is a probability, 0 to 1, not {told['label']:g}"
+        )
+    if not 0 <= told.get("margin", 0.0) < math.inf:
+        raise BadRow(f"a margin in column {shown(columns['margin'])} is 0 or more, not {told['margin']:g}")
+    return told
+
+
 def number(value: Any, column: str) -> float:
     try:
         if isinstance(value, str | int | float):
@@ -110,6 +128,13 @@ def number(value: Any, column: str) -> float:
     except ValueError:
         pass
     raise BadRow(f"no number in {shown(column)} but {shown(value)}")
+
+
+def is_number(value: Any) -> bool:
+    try:
+        return not isinstance(value, bool) and math.isfinite(number(value, ""))
+    except BadRow:
+        return False
 
 
 def view_of(value: Any, column: str) -> str | Conversation:

@@ -25,7 +25,7 @@ from guerdon.data.data_rows import DataRow, Records
 from guerdon.data.opening import open_records
 from guerdon.tasks.files import name_of
 from guerdon.tasks.preference_rows import BadRow
-from guerdon.tasks.row_columns import first_of
+from guerdon.tasks.row_columns import first_of, named
 from guerdon.tasks.row_sets import MOST_TOKENS, SHOWN
 
 if TYPE_CHECKING:
@@ -147,6 +147,8 @@ class RecitedRows:
         opened = self.open()
         own, held = opened.own, len(opened.places["test"])
         columns = ", ".join(f"{what} from `{column}`" for what, column in own.columns.items())
+        if others := [column for column in own.records.columns if column not in own.columns.values()]:
+            columns += f"; not used: {named(others)}"
         count = f"{len(own.places):,} to learn from at {len(own.by_prompt):,} prompts"
         ties = f", {own.ties:,} ties left out" if own.ties else ""
         apart = f", those of {opened.test.title}" if opened.test is not None else ""

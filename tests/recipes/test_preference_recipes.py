@@ -246,6 +246,35 @@ def test_dpo_takes_the_losses_of_its_relatives(settings, loss):
         entry.build(slots, {"anchored": "bco", "smoothing": 0.1})
 
 
+def test_labels_and_margins_of_a_file_reach_the_loss(tmp_path):
+    """Where nobody knows which is better a policy that is its own reference has nothing to learn."""
+    rows = [{"prompt": f"{n}", "chosen": "1", "rejected": "0", "margin": float(n)} for n in range(4)]
+
+    def trained(name, label, recipe="dpo", **settings):
+        path, sure = tmp_path / f"{name}.jsonl", {} if label is None else {"label": label}
+        path.write_text("".join(json.dumps({**row, **sure}) + "\n" for row in rows))
+        model, out = tabular("01", length=1), tmp_path / name
+        return gd.train(
+            recipe, data=str(path), model=model, prompts=3, steps=1, lr=0.1, out=out, options=KEPT, **settings
+        )
+
+    even, sure, plain = trained("even", 0.5), trained("sure", 1.0), trained("plain", None)
+    assert not even.model().net.logits.any() and plain.model().net.logits.any()
+    assert torch.equal(sure.model().net.logits, plain.model().net.logits)
+    assert even.batch(0).pairs.label.tolist() == [0.5] * 3
+    assert sorted(even.batch(0).pairs.margin.tolist()) == sorted(
+        float(e.ask.task.prompt) for e in even.batch(0).episodes
+    )
+    losses = [
+        run.metrics.column("policy/loss")[0].as_py()
+        for run in (plain, trained("wide", None, settings={"dpo.offset": 5.0}))
+    ]
+    assert losses[0] == pytest.approx(math.log(2)) and losses[1] > 1.0
+    task = preferences([{**row, "label": 0.9} for row in rows])
+    (learn,) = find_recipe("reward_model").build({"task": task, "model": small_lm(tmp_path / "lm")}, {}).stages[-1:]
+    assert learn.loss.margin == 1.0, "as TRL's reward trainer does"
+
+
 @QUIETLY
 def test_rows_that_are_too_long_are_refused_or_skipped(place, tmp_path):
     long = {"prompt": "x", "chosen": "so " * 2000, "rejected": "12"}

@@ -100,6 +100,46 @@ def test_scores_become_all_pairs_that_differ_and_ties_are_counted():
         preferences([level, level]).open()
 
 
+SOFT = {"prompt": "2+2?", "chosen": "4", "rejected": "5"}
+
+
+def test_a_pair_may_say_how_sure_it_is_and_by_how_much(tmp_path):
+    rows = [{**SOFT, "prompt": f"{n}?", "label": 0.75, "margin": n, "user": "a"} for n in range(3)]
+    source = preferences(rows)
+    assert source.tells == {"label", "margin"} and source.get("train", 1).meta["margin"] == 1.0
+    assert source.get("train", 0).meta == {"say": ["4", "5"], "worth": [1.0, 0.0], "label": 0.75, "margin": 0.0}
+    assert "label from `label`, margin from `margin`; not used: user;" in source.facts()[0]
+    with (tmp_path / "soft.csv").open("w") as file:
+        file.write("prompt,chosen,rejected,probability\n" + "".join(f"{n}?,4,5,0.{n}\n" for n in range(3)))
+    source = preferences(str(tmp_path / "soft.csv"))
+    assert [source.get("train", n).meta["label"] for n in range(2)] == [0.0, 0.1]
+    named = preferences([{**SOFT, "prompt": f"{n}?", "agreed": 0.5} for n in range(2)], columns={"label": "agreed"})
+    assert named.get("train", 0).meta["label"] == 0.5
+
+
+def test_columns_of_such_names_that_hold_something_else_are_left_alone():
+    rows = [{**SOFT, "prompt": f"{n}?", "label": "arithmetic"} for n in range(2)]
+    assert preferences(rows).tells == frozenset() and "not used: label" in preferences(rows).facts()[0]
+    labelled = preferences([{**SOFT, "prompt": f"{n}?", "label": 0.75} for n in range(2)], want="labels")
+    assert labelled.tells == frozenset() and set(labelled.get("train", 0).meta) == {"say", "worth"}
+
+
+@pytest.mark.parametrize(
+    ("told", "why"),
+    [
+        ({"label": 1.5}, "the label of a pair in column 'label' is a probability, 0 to 1, not 1.5"),
+        ({"margin": -1}, "a margin in column 'margin' is 0 or more, not -1"),
+        ({"margin": "inf"}, "a margin in column 'margin' is 0 or more, not inf"),
+        ({"label": None}, "no number in 'label' but None"),
+    ],
+)
+def test_labels_and_margins_that_cannot_be_are_refused(told, why):
+    sound = {**SOFT, "label": 0.5, "margin": 1.0}
+    rows = [sound, {**sound, "prompt": "3?", **told}]
+    with pytest.raises(UserError, match=re.escape(why)):
+        preferences(rows).open()
+
+
 def test_labels_stand_alone():
     rows = [{"prompt": f"{n}", "completion": "yes", "label": n % 2 == 0} for n in range(4)]
     source = preferences(rows, want="labels", held_out=0.25)

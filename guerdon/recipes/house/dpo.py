@@ -22,9 +22,8 @@ from guerdon.exams.exam import Exam
 from guerdon.exams.scorers import implicit_pairs
 from guerdon.losses import pair
 from guerdon.models.frozen_copy import snapshot
-from guerdon.recipes.house.recited import brings_answers, to_recite
+from guerdon.recipes.house.recited import all_pairs, brings_answers, to_recite
 from guerdon.rewards.stage.score_stages import verified
-from guerdon.select.pairs import paired
 
 
 @recipe("dpo", family="house", paper="arXiv:2305.18290", needs=Needs(preferences=True, learns_from="preferences"))
@@ -60,7 +59,7 @@ def dpo(
         env=side_by_side(),
         stages=[
             verified(task),
-            paired("correct", which="all"),
+            all_pairs(task),
             Learn("policy", loss, opt=adam(lr=lr)),
         ],
         sampling=Sampling(temperature=temperature, max_tokens=max_tokens),

@@ -22,9 +22,8 @@ from guerdon.exams.scorers import pair_accuracy
 from guerdon.losses.reward_modelling import bradley_terry
 from guerdon.models.frozen_copy import snapshot
 from guerdon.recipes.house.heads import with_head
-from guerdon.recipes.house.recited import brings_answers, to_recite
+from guerdon.recipes.house.recited import all_pairs, brings_answers, to_recite, told_by
 from guerdon.rewards.stage.score_stages import verified
-from guerdon.select.pairs import paired
 
 
 @recipe(
@@ -57,8 +56,8 @@ def reward_model(
         seats={"policy": "author"},
         stages=[
             verified(task),
-            paired("correct", which="all"),
-            Learn("rm", bradley_terry(centre=centre), opt=adam(lr=lr)),
+            all_pairs(task),
+            Learn("rm", bradley_terry(margin=float("margin" in told_by(task)), centre=centre), opt=adam(lr=lr)),
         ],
         sampling=Sampling(temperature=temperature, max_tokens=max_tokens),
         exams=[Exam(asks, [pair_accuracy("rm")], name="rm", tasks=exam_tasks)],
