@@ -19,6 +19,7 @@ from tokenizers import AddedToken, Tokenizer
 from torch import Tensor
 
 from guerdon.core.errors import UserError
+from guerdon.core.shown_text import cut
 from guerdon.models.architectures import architecture_of, config_from, config_to
 from guerdon.models.chat import Chat, Format
 from guerdon.models.config import DecoderConfig
@@ -68,8 +69,10 @@ def read_tokenizer(path: Path) -> Tokenizer:
         return Tokenizer.from_str(read_text(path, TOKENIZER))
     except UserError:
         raise
-    except Exception as error:  # `tokenizers` has no narrower kind for a file it cannot parse
-        raise UserError(f"{path} cannot be read: {(str(error).splitlines() or ['it is broken'])[0]}") from error
+    except BaseException as error:  # `tokenizers` has no narrower kind for a file it cannot parse, and panics at some
+        if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
+            raise
+        raise UserError(f"{path} cannot be read: {cut((str(error).splitlines() or ['it is broken'])[0])}") from error
 
 
 def read_chat(folder: Path, vocab: int) -> Chat:
@@ -147,7 +150,7 @@ def open_tensors(path: Path) -> Any:
     try:
         return safe_open(path, "pt")
     except (OSError, SafetensorError) as error:
-        raise UserError(f"{path} cannot be read, fetch it again: {str(error).splitlines()[0]}") from error
+        raise UserError(f"{path} cannot be read, fetch it again: {cut(str(error).splitlines()[0])}") from error
 
 
 class Stored(Mapping[str, Tensor]):

@@ -211,6 +211,20 @@ def test_files_of_no_sane_size_are_not_read(own, tried):
     one_line("a\0b")
 
 
+def test_a_tokenizer_whose_parts_are_something_else(own):
+    """Their library repeats in its error what it did not understand, and stops at some of it with what is no Exception."""
+    kept = (own / "tokenizer.json").read_text()
+    inner = json.loads(kept)["model"]
+    for part in ("version", "truncation", "padding", "added_tokens", "normalizer", "model"):
+        (own / "tokenizer.json").write_text(kept)
+        rewrite(own / "tokenizer.json", **{part: "x" * 10**5})
+        one_line(own, "own/tokenizer.json cannot be read: ")
+    for part in ("dropout", "continuing_subword_prefix", "merges", "vocab"):
+        (own / "tokenizer.json").write_text(kept)
+        rewrite(own / "tokenizer.json", model={**inner, part: "x" * 10**5})
+        one_line(own, "own/tokenizer.json cannot be read: ")
+
+
 @pytest.mark.parametrize("name", ["config.json", "tokenizer.json", "tokenizer_config.json", "generation_config.json"])
 def test_broken_text_files(own, name, tried):
     """Cut off, empty, binary, a list, 100,000 lists in each other, 10**5000, in place of each text file."""

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from fastapi.testclient import TestClient
-from written_runs import whole, write_run
+from written_runs import steps, whole, write_run
 
 import guerdon as gd
-from guerdon.display.run.curves import BUCKETS, draws_of, places, shown_curve, smoothed, some_of
+from guerdon.display.run.curves import BUCKETS, draws_of, full_curves, places, shown_curve, smoothed, some_of
 from guerdon.display.run.metric_curves import Curve, make_curves
 from guerdon.results.compare.as_page import series
 from guerdon.runs.event_types import StepDone
@@ -31,6 +32,15 @@ def test_places_are_steps_or_what_was_spent() -> None:
 def test_smoothing_is_a_mean_that_forgets() -> None:
     assert smoothed([4.0, 0.0, None, 2.0], 0.5) == [4.0, pytest.approx(4 / 3), None, pytest.approx((1 + 0 + 2) / 1.75)]
     assert smoothed([3.0] * 5, 0.9) == [pytest.approx(3.0)] * 5, "the first values weigh no more than they should"
+
+
+def test_curves_of_a_log_that_was_changed_in_its_place_are_made_again(tmp_path: Path) -> None:
+    """With as many steps, the last of the same time."""
+    run = gd.Run(write_run(tmp_path / "run", steps("reward/mean", [0.1, 0.2, 0.3])))
+    done = run.events(StepDone)
+    assert next(iter(full_curves(run, done).values())).steps == [0, 1, 2]
+    changed = [dataclasses.replace(event, step=event.step or 7) for event in done]
+    assert next(iter(full_curves(run, changed).values())).steps == [7, 1, 2]
 
 
 def test_peaks_survive_thinning() -> None:

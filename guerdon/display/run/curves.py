@@ -21,7 +21,7 @@ BUCKETS = 80  # each keeps some five points
 OTHERS = ("Other metrics", "Whatever else the run measured, by the names in its events.", "other")
 LARGE = 60  # curves of a section that are sent unasked
 KEPT = 12  # runs
-_kept: dict[tuple[str, int], tuple[object, dict[str, Curve]]] = {}
+_kept: dict[tuple[str, int], tuple[tuple[StepDone, ...], dict[str, Curve]]] = {}
 _lock = threading.Lock()
 KINDS = ("By kind of problem", "A number for each kind: draws, shares and scores of a curriculum.", "kind")
 
@@ -49,12 +49,11 @@ def curves_of(run: Run, x: X = "steps", smooth: float = 0.0, also: Sequence[str]
 def full_curves(run: Run, done: Sequence[StepDone]) -> dict[str, Curve]:
     """Every point of every metric; those of the runs that were looked at last are kept until the runs change."""
     key = (str(run.path), run.folder.events.stat().st_ino if run.folder.events.exists() else 0)
-    mark = (len(done), done[-1].time if done else 0.0)
     with _lock:
         kept = _kept.pop(key, None)
-    curves = kept[1] if kept is not None and kept[0] == mark else make_curves(done, buckets=0)
+    curves = kept[1] if kept is not None and kept[0] == tuple(done) else make_curves(done, buckets=0)
     with _lock:
-        _kept[key] = (mark, curves)
+        _kept[key] = (tuple(done), curves)
         while len(_kept) > KEPT:
             _kept.pop(next(iter(_kept)))
     return curves
