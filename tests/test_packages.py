@@ -12,13 +12,15 @@ from command_line import command_line, refused
 
 import guerdon as gd
 from guerdon.cli.list import _brought
-from guerdon.core.errors import UserError
+from guerdon.core.errors import Notice, UserError
 from guerdon.core.packages import brought
 from guerdon.rewards.asking.by_name import find_reward
+from guerdon.training.advice import advise
 
 PAGE = (Path(__file__).parent.parent / "docs" / "packages.md").read_text()
 BROKEN = (
     '[guerdon.rewards]\nlost = "acme_gone:lost"\nexact = "acme_gone:exact"\n[guerdon.tasks]\nwrong = "json:loads"\n'
+    '[guerdon.recipes]\nlame = "acme_gone:lame"\n'
 )
 
 
@@ -69,6 +71,18 @@ def test_they_are_used_by_their_names_in_any_case(cli, tmp_path):
     assert gd.tasks.load("halving:2").get("train", 0).prompt.startswith("halve ")
     scored = gd.score_samples(find_reward("polite"), [{"completion": "Please"}, {"completion": "Now"}])
     assert scored.whole == [1.0, 0.0]
+
+
+@pytest.mark.filterwarnings("default::guerdon.core.errors.Notice")
+def test_recipes_of_packages_are_among_the_usable_and_in_advice(cli):
+    said = cli("list", "recipes", "--usable", "--family", "acme-rl 0.1")
+    (line,) = [each for each in said.out.splitlines() if each.startswith("patient")]
+    assert line.split()[:2] == ["patient", "yes"], said.out
+    assert "warning: lame of the package broken 0.1 (acme_gone:lame) cannot be loaded" in said.err
+    with pytest.warns(Notice, match="lame of the package broken"):
+        named = {each.recipe.name: each for each in advise(["answers"], data="my.csv", model="sprig")}
+    assert named["patient"].command == "guerdon train patient --data my.csv --model sprig"
+    assert named["patient"].result == "not measured" and "lame" not in named
 
 
 def test_show_says_where_a_name_comes_from(cli):

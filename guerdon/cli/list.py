@@ -250,13 +250,14 @@ def _names(runs: Path) -> dict[str, dict[str, list[str]]]:
 
 def _list_usable(output: Output, what: str | None, family: str | None, search: str | None) -> None:
     """Recipes by the data of one's own that they train on."""
-    from guerdon.training.catalog import listings
+    from guerdon.training.catalog import every_listing
     from guerdon.training.usable import OWN_DATA, usable
 
     if what not in (None, "recipes"):
         raise UserError(f"--usable is for recipes: guerdon list recipes --usable, not {what}")
-    about = {each.name: {"family": each.family, "about": each.about} for each in listings().values()}
-    rows: list[dict[str, Any]] = [{"recipe": name, **cells} for name, cells in usable().items()]
+    every = every_listing()
+    about = {each.name: {"family": each.family, "about": each.about} for each in every.values()}
+    rows: list[dict[str, Any]] = [{"recipe": name, **cells} for name, cells in usable(every).items()]
     rows = [row for row in rows if _has_words({**about[row["recipe"]], **row}, search)]
     if family is not None and family not in (there := {each["family"] for each in about.values()}):
         raise unknown("family of recipes", family, there)

@@ -21,6 +21,7 @@ from torch import Tensor, nn
 from guerdon.core.batch import Batch
 from guerdon.core.column import Per
 from guerdon.core.episode import End, Segment
+from guerdon.core.errors import UserError
 from guerdon.core.gradient_passes import steps_held
 from guerdon.core.renamed import OldName, say_renamed
 from guerdon.core.task import Sampling
@@ -164,6 +165,27 @@ class Model(abc.ABC):
     def weights(self) -> nn.Module:
         assert self.net is not None, "the model was not started"
         return self.net
+
+
+def check_reader(name: str, models: Mapping[str, Model], seats: Mapping[str, str]) -> None:
+    """Refuse a model that would read the actions of models with other tokens: their numbers mean something else to it."""
+
+    def behind(name: str) -> str:
+        """The model that one copies, however many copies are in between; itself where it is no copy."""
+        of = getattr(models[name], "of", None)
+        return name if of is None else behind(of)
+
+    reader, written = behind(name), {behind(model) for model in seats.values()}
+    if reader in seats.values():
+        return
+    own = models[reader].vocabulary
+    others = {each: other for each in written if (other := models[each].vocabulary) is not None}
+    if own is None or len(others) < len(written) or any(other.items() <= own.items() for other in others.values()):
+        return
+    raise UserError(
+        f"model {name!r} cannot read what {' and '.join(map(repr, sorted(others)))} wrote: their tokenizers differ; use a model"
+        " with the same tokenizer"
+    )
 
 
 def shared(models: Iterable[Model]) -> dict[int, Any]:

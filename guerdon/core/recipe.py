@@ -20,7 +20,7 @@ from guerdon.core.errors import UserError, unknown
 from guerdon.core.knob_values import check_value, parse, type_hints
 from guerdon.core.lazy import in_notebook
 from guerdon.core.learn import Learn
-from guerdon.core.model import Model
+from guerdon.core.model import Model, check_reader
 from guerdon.core.needs import ROWS, Needs, Rows
 from guerdon.core.part import (
     check_knobs,
@@ -182,27 +182,8 @@ class Recipe:
                         f"{type(stage).__name__} needs a column that nothing before it gives{hint}: {cause}"
                     )
                 if need not in given and "." in need:
-                    self._check_reader(need.partition(".")[0])
+                    check_reader(need.partition(".")[0], self.models, self.seats)
             given |= set(stage.gives)
-
-    def _check_reader(self, name: str) -> None:
-        """Refuse a model that would read the actions of models with other tokens: their numbers mean something else to it."""
-        reader = self._behind(name)
-        if reader in self.seats.values():
-            return
-        own, written = self.models[reader].vocabulary, {self._behind(model) for model in self.seats.values()}
-        others = {each: other for each in written if (other := self.models[each].vocabulary) is not None}
-        if own is None or len(others) < len(written) or any(other.items() <= own.items() for other in others.values()):
-            return
-        raise UserError(
-            f"model {name!r} cannot read what {' and '.join(map(repr, sorted(others)))} wrote: their tokenizers differ; use a"
-            " model with the same tokenizer"
-        )
-
-    def _behind(self, name: str) -> str:
-        """The name of the model that one copies, however many copies are in between; its own where it is no copy."""
-        of = getattr(self.models[name], "of", None)
-        return name if of is None else self._behind(of)
 
 
 def declares(thing: Any, kind: str, words: tuple[str, ...]) -> None:

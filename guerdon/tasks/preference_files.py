@@ -105,11 +105,13 @@ class preferences(RecitedRows):
     def _told(self, records: Records, title: str) -> dict[str, str]:
         """The columns of a pair's label and margin: those that were named, and those of such a name that hold numbers."""
         first = next((row.value for row in records if row.value is not None), {})
-        found = {
+        guesses = {
             what: guessed(records, title, what, names, self.columns.get(what, "")) for what, names in OF_PAIRS.items()
         }
         return {
-            what: name for what, name in found.items() if name and (what in self.columns or is_number(first.get(name)))
+            what: name
+            for what, name in guesses.items()
+            if name and (what in self.columns or is_number(first.get(name)))
         }
 
     @property

@@ -19,7 +19,7 @@ from guerdon.core.problems import Problem
 from guerdon.evidence import proof_files
 from guerdon.evidence.words import badge, difference
 from guerdon.tasks.row_columns import ANSWERS, PROMPTS
-from guerdon.training.catalog import Listing, listings
+from guerdon.training.catalog import Listing, every_listing
 from guerdon.training.usable import OWN_MODELS
 
 BASELINE = "grpo"
@@ -140,7 +140,7 @@ def for_problem(problem: Problem) -> list[Method]:
     >>> [each.recipe.name for each in for_problem("hacking")][:2]
     ['g-ra', 'master-rm']
     """
-    return sorted((_usual(each, problem) for each in listings().values() if problem in each.helps), key=_order)
+    return sorted((_usual(each, problem) for each in every_listing().values() if problem in each.helps), key=_order)
 
 
 def advise(
@@ -155,7 +155,7 @@ def advise(
     >>> advise(["labels"], model="sprig", data="thumbs.csv")[0].command
     'guerdon train kto --data thumbs.csv --model sprig'
     """
-    tried = [_method(each, have, problem, model, data, columns) for each in listings().values()]
+    tried = [_method(each, have, problem, model, data, columns) for each in every_listing().values()]
     there = [each for each in tried if each is not None]
     special = [each for each in there if problem in each.recipe.helps]
     if special:

@@ -10,11 +10,12 @@ from __future__ import annotations
 import ast
 import functools
 import importlib
+import warnings
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from guerdon.core.errors import UserError, spelled, unknown
+from guerdon.core.errors import Notice, UserError, spelled, unknown
 from guerdon.core.needs import ROWS, Needs
 from guerdon.core.packages import brought, with_brought
 from guerdon.core.problems import Problem
@@ -62,6 +63,23 @@ def listings() -> dict[str, Listing]:
         return replace(each.listing, needs=each.listing.needs.over(base.needs), takes=takes)
 
     return {each.listing.name: whole(each) for each in every}
+
+
+def every_listing() -> dict[str, Listing]:
+    """Those of the package and of other packages, which are imported for it. One that cannot be loaded is warned of."""
+    every = listings()
+    for name, each in brought("recipes").items():
+        if name in every:
+            continue
+        try:
+            entry = _brought(name)
+        except UserError as error:
+            warnings.warn(str(error), Notice, stacklevel=2)
+            continue
+        says, takes = (claim.says for claim in entry.claims), (slot for slot in SLOTS if slot in entry.parameters())
+        place = (each.package, entry.paper, entry.about, tuple(says), entry.function.__module__)
+        every[name] = Listing(name, *place, entry.needs, tuple(takes), entry.helps)
+    return every
 
 
 def part_modules() -> list[str]:

@@ -111,14 +111,16 @@ def cell(recipe: Listing, data: OwnData) -> str:
     return ""
 
 
-def usable() -> dict[str, dict[str, str]]:
-    """By recipe, what stands in its row: a cell for each form of data, or its fixed world.
+def usable(every: Mapping[str, Listing] | None = None) -> dict[str, dict[str, str]]:
+    """By recipe (None: of the package), what stands in its row: a cell for each form of data, or its fixed world.
 
     >>> table = usable()
     >>> table["grpo"]["answers"], table["grpo"]["pairs"], table["dpo"]["pairs"], table["grpo"]["tools"], table["rex"]["answers"]
     ('yes', '', 'yes', 'chat', '')
     """
-    order = sorted(listings().values(), key=lambda r: (r.family != "house", r.family, r.name))
+    order = sorted(
+        (listings() if every is None else every).values(), key=lambda r: (r.family != "house", r.family, r.name)
+    )
     return {
         each.name: {data.title: cell(each, data) if "task" in each.takes else "" for data in OWN_DATA}
         | {"needs": str(each.needs)}
