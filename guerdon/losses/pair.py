@@ -126,8 +126,8 @@ def _to_label(z: Tensor, label: Tensor) -> Tensor:
 
 @part
 class anchored(Term):
-    r"""A loss over pairs in which each answer is held against the reference by itself, not only against the other. With
-    $c = \beta h(y^+)$, $r = \beta h(y^-)$ and $h(y) = \sum_t\log\frac{\pi(y_t)}{\pi_{ref}(y_t)}$:
+    r"""A loss over pairs in which each answer is compared with the reference by itself, and not only with the other
+    answer. With $c = \beta h(y^+)$, $r = \beta h(y^-)$ and $h(y) = \sum_t\log\frac{\pi(y_t)}{\pi_{ref}(y_t)}$:
 
     `form="apo_zero"`: $1-\sigma(c) + \sigma(r)$, raises the better and lowers the worse; `"apo_down"`: $\sigma(c) +
     1-\sigma(c-r)$, lowers both, the worse more, for a policy that is better than both (APO, D'Oosterlinck et al. 2024,

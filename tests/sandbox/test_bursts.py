@@ -176,7 +176,7 @@ def least(pool: SandboxPool, measured: Measured, source: str, held: Limits, most
     """What a program took, and its end. What is over the limit is tried again: that the machine gave the processor to others
     while a box was measured is no hole, which would be there every time."""
     runs = []
-    for _ in range(3):
+    for _ in range(10):
         measured.begin()
         ran = pool.python_now(source, limits=held)
         runs.append((measured.memory(), ran))
