@@ -17,6 +17,7 @@ from guerdon.losses.penalties import entropy, kl
 from guerdon.losses.policy import clipped, masked, reweighted, sampled, truncated
 from guerdon.losses.reward_modelling import bradley_terry, implicit_outcome, outcome, step_labels
 from guerdon.losses.signs import by_sign
+from guerdon.losses.terms import on
 from guerdon.losses.unpaired import kto
 from guerdon.recipes.curriculum.clpo.parts import eased_kl
 
@@ -45,6 +46,7 @@ LOSSES = {
     "awr, by track": advantage_weighted(advantage="z"),
     "weighed by step": weighed(clipped(), by="tight"),
     "weighed by turn": weighed(clipped(mean="step") + kl(0.1), by="turn"),
+    "on rows of its own": on("policy", sft(), weight=0.5),
     "weighed by track": weighed(sft(mean="constant"), by="z"),
     "weighed by track, ratio too": weighed(clipped(ratio="track"), by="z"),
     "kto, weighed": weighed(kto(baseline="z"), by="z"),

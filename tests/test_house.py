@@ -168,7 +168,7 @@ LONG_METHODS = {  # a published method: its lines, with its own parts and withou
     "what-srms-reward": 220,
     "regret-preference-model": 219,
     "sws": 207,
-    "amft": 204,
+    "amft": 203,
     "oreal": 193,
     "reward-consistency-contrast-instructions": 193,
     "exit": 190,

@@ -39,7 +39,8 @@ class Loss(Protocol):
     Returns a loss and metrics that are sums over the micro-batch divided by `batch.count`: both add up over micro-batches.
     It may also have `silent(batch)`: [K] the tracks that cannot change the weights, which are then not read at all;
     `derive(metrics)`: metrics computed from an update's sums that are not sums themselves; and `together`: "episode" (the
-    default), "ask" or "task", what no micro-batch may split, for it compares the tries inside.
+    default), "ask" or "task", what no micro-batch may split, for it compares the tries inside; and `row_groups`: losses, each
+    with the selection, or the role, that its rows are of, where they are not all of the learner's (`losses.on`).
     """
 
     @property
@@ -55,6 +56,20 @@ def together(loss: Any) -> Group:
     """What a loss declares must not be split; the declaration is optional."""
     kept_whole: Group = getattr(loss, "together", "episode")
     return kept_whole
+
+
+def row_groups(loss: Any, on: Any = None) -> list[tuple[Any, Any]]:
+    """The terms of a loss by the rows they learn from: a selection or a role, and a loss. `on` selects the rows of a loss that
+    names none."""
+    return [(on if own is None else own, each) for own, each in getattr(loss, "row_groups", [(None, loss)])]
+
+
+def needs_of(on: Any, loss: Any) -> tuple[str, ...]:
+    """The columns that a selection and a loss need from the stages before."""
+    return (*getattr(on, "needs", ()), *(n for n in loss.needs if n not in getattr(on, "gives", ())))
+
+
+Share = list[tuple[Batch, Any]]  # what one update learns from: rows, and the loss over them
 
 
 class NonFinite(RunStopped):
@@ -109,8 +124,7 @@ class Learn(FieldColumns):
 
     @property
     def needs(self) -> tuple[str, ...]:
-        chosen = getattr(self.on, "needs", ())
-        return (*chosen, *(n for n in self.loss.needs if n not in getattr(self.on, "gives", ())))
+        return tuple(need for on, loss in row_groups(self.loss, self.on) for need in needs_of(on, loss))
 
     def start(self, play: Play) -> None:
         """Make the optimiser; the loop does this once, before a checkpoint is read."""
@@ -118,17 +132,27 @@ class Learn(FieldColumns):
             raise unknown(f"value of together of {label(self.loss)}", together(self.loss), COARSE)
         if self.mix == "step" and (together(self.loss) != "episode" or "pairs" in self.loss.needs):
             raise UserError(f"mix='step' splits tracks, and {label(self.loss)} compares whole ones: leave mix out")
+        if self.mix == "step" and len(row_groups(self.loss)) > 1:
+            raise UserError(
+                "mix='step' mixes the steps of all terms, and terms with on(...) have rows of their own: leave mix out"
+            )
         self.optimiser = self.opt.build([p for p in play.models[self.model].weights.parameters() if p.requires_grad])
 
-    def rows(self, batch: Batch, play: Play) -> Batch:
+    def rows(self, batch: Batch, play: Play, on: Any = None, loss: Any = None) -> Batch:
         """What this learner learns from: the tracks its model acted that did not fail and have every value the loss needs.
 
         A step without one of them, its own or its segment's, is muted; a track is left out if nothing of its own has one.
+        `on` and `loss` are those of a term with its own rows; where `on` is a role, they are its tracks, no matter which model
+        acted them.
         """
-        chosen = self.on(batch, play) if self.on is not None else batch
-        keep = ~chosen.failed_K & played_by(chosen, [self.model], play)
+        on, loss = (self.on, self.loss) if loss is None else (on, loss)
+        if isinstance(on, str):
+            chosen, keep = batch, ~batch.failed_K & batch.tracks_of([on])
+        else:
+            chosen = on(batch, play) if on is not None else batch
+            keep = ~chosen.failed_K & played_by(chosen, [self.model], play)
         muted = chosen.muted
-        for name in self.loss.needs:
+        for name in loss.needs:
             if name == "pairs":
                 keep &= chosen.paired_K
                 continue
@@ -145,8 +169,9 @@ class Learn(FieldColumns):
 
     def __call__(self, batch: Batch, play: Play) -> Batch:
         assert self.optimiser is not None, "Learn.start was not called"
-        rows = self.rows(batch, play)
-        if rows.K == 0:
+        groups = row_groups(self.loss, self.on)
+        learned = [(rows, loss) for on, loss in groups if (rows := self.rows(batch, play, on, loss)).K]
+        if not learned:
             play.log(**{f"{self.model}/skipped": 1.0})
             self._note(_why_none(self, batch), play)
             return batch
@@ -156,11 +181,11 @@ class Learn(FieldColumns):
         totals: dict[str, float] = defaultdict(float)
         done = 0
         for epoch in range(self.epochs):
-            for share in self._shares(rows, play, epoch):
+            for share in self._shares(learned, play, epoch):
                 try:
                     metrics = self.update(share, play)
                 except NonFinite as error:  # a share of steps cannot be stored as a batch: the rows it is from can
-                    raise NonFinite(str(error), rows if self.mix == "step" else error.batch) from error
+                    raise NonFinite(str(error), learned[0][0] if self.mix == "step" else error.batch) from error
                 for name, value in metrics.items():
                     totals[name] += value
                 done += 1
@@ -172,11 +197,19 @@ class Learn(FieldColumns):
         """The batch for the next stage, after learning: without what the model computed with its old weights."""
         return batch.without(*(n for n in batch.cols if n.startswith(f"{self.model}.")))
 
-    def _shares(self, rows: Batch, play: Play, epoch: int) -> list[Batch]:
-        dice = play.generator("learn", self.model, epoch)
-        if self.mix == "step":
-            return rows.share_steps(self.updates, dice, play.models[self.model].apart)
-        return rows.shares(self.updates, dice, together(self.loss))
+    def _shares(self, learned: Share, play: Play, epoch: int) -> list[Share]:
+        """What each update learns from: a share of the rows of every term."""
+        shares: list[Share] = []
+        for number, (rows, loss) in enumerate(learned):
+            dice = play.generator("learn", self.model, epoch, *([number] if number else []))
+            if self.mix == "step":
+                parts = rows.share_steps(self.updates, dice, play.models[self.model].apart)
+            else:
+                parts = rows.shares(self.updates, dice, together(loss))
+            shares += [[] for _ in parts[len(shares) :]]
+            for share, mine in zip(shares, parts, strict=False):
+                share.append((mine, loss))
+        return shares
 
     def _note(self, why: str, play: Play) -> None:
         """Count the steps in a row without a gradient, and warn once when they are many."""
@@ -184,11 +217,11 @@ class Learn(FieldColumns):
         if self.idle == MANY:
             play.warn(f"{self.model!r} has learned nothing for {MANY} steps: {why}")
 
-    def update(self, rows: Batch, play: Play) -> dict[str, float]:
-        """One optimiser step on the whole of `rows`, however many micro-batches it takes."""
+    def update(self, share: Share, play: Play) -> dict[str, float]:
+        """One optimiser step on the whole of a share, however many micro-batches it takes."""
         assert self.optimiser is not None
         model = play.models[self.model]
-        metrics = self._backward_that_fits(rows, play)
+        metrics = self._backward_that_fits(share, play)
         if hasattr(self.loss, "derive"):
             metrics = self.loss.derive(metrics)
         weights = [p for group in self.optimiser.param_groups for p in group["params"]]
@@ -199,23 +232,23 @@ class Learn(FieldColumns):
         norm = torch.nn.utils.clip_grad_norm_(weights, play.at(self.clip) or float("inf"))
         metrics["grad_norm"] = float(norm)
         if not torch.isfinite(norm):
-            raise NonFinite(f"the gradient of {self.model!r} is {float(norm)}", rows)
+            raise NonFinite(f"the gradient of {self.model!r} is {float(norm)}", share[0][0])
         self.optimiser.step()
         model.version += 1
         model.meter.updates += 1
         return metrics
 
-    def _backward_that_fits(self, rows: Batch, play: Play) -> dict[str, float]:
+    def _backward_that_fits(self, share: Share, play: Play) -> dict[str, float]:
         """The gradient, in micro-batches as large as asked for or as memory allows."""
         assert self.optimiser is not None
         while True:
             self.optimiser.zero_grad(set_to_none=True)
             try:
                 with exact() if self.ordered else nullcontext():
-                    return self.backward(rows, play)
+                    return self.backward(share, play)
             except torch.OutOfMemoryError as error:
                 larger = self.at_once(play)
-                self.fits = self._smaller(rows, larger, play, error)
+                self.fits = self._smaller(share, larger, play, error)
             except RuntimeError as error:
                 if UNORDERED not in str(error):
                     raise
@@ -231,46 +264,61 @@ class Learn(FieldColumns):
         """The most steps of a forward pass: what memory was found to hold, or else what was asked for."""
         return self.fits or self.micro or play.models[self.model].steps_at_once
 
-    def _smaller(self, rows: Batch, size: int, play: Play, error: torch.OutOfMemoryError) -> int:
+    def _smaller(self, share: Share, size: int, play: Play, error: torch.OutOfMemoryError) -> int:
         """Half of what did not fit."""
         if others := held_by_others(play.models[self.model].device):
             raise GpuFull(
                 f"a micro-batch of {size} does not fit beside the {others / 2**30:.0f} GiB that other processes use on this"
                 f" GPU: wait for them, or choose a size that does (--set learn.micro={max(size // 2, 1)})"
             ) from error
-        if size == 1 or len(rows.split(size, together(self.loss))) == len(rows.split(1, together(self.loss))):
-            longest = int(rows.up((rows.length + rows.context_length).double(), "track", of="segment").max())
+        if size == 1 or all(
+            len(rows.split(size, together(loss))) == len(rows.split(1, together(loss))) for rows, loss in share
+        ):
+            longest = max(
+                int(rows.up((rows.length + rows.context_length).double(), "track", of="segment").max())
+                for rows, _ in share
+            )
             raise GpuFull(
                 f"out of memory learning {self.model!r} from a single track of {longest} tokens: have activations computed"
                 " again (--set lm.recompute=true), train an adapter (--set lm.lora=16), or shorten the tracks"
             ) from error
         return size // 2
 
-    def backward(self, rows: Batch, play: Play) -> dict[str, float]:
-        """Add up the gradient of the loss over the micro-batches of `rows`."""
+    def backward(self, share: Share, play: Play) -> dict[str, float]:
+        """Add up the gradient of each loss over the micro-batches of its rows."""
+        totals: dict[str, float] = defaultdict(float)
+        silent, tracks = 0.0, sum(rows.K for rows, _ in share)
+        for rows, loss in share:
+            metrics = self._backward_of(rows, loss, play)
+            silent += metrics.pop("silent") * (rows.K / tracks)
+            for name, value in metrics.items():
+                totals[name] += value
+        return {**totals, "silent": silent}
+
+    def _backward_of(self, rows: Batch, loss: Any, play: Play) -> dict[str, float]:
         model = play.models[self.model]
         totals: dict[str, float] = defaultdict(float)
-        objective = settled(self.loss, play.step, play.steps)
+        objective = settled(loss, play.step, play.steps)
         heard, totals["silent"] = speaking(rows, objective)
         if heard.K == 0:
             return totals
-        share = float(heard.weight.double().sum()) / max(
+        weight = float(heard.weight.double().sum()) / max(
             rows.count.steps, 1e-9
         )  # metrics are of the tracks that were read
         results: list[tuple[Batch, tuple[str, ...], Tensor]] = []
-        for micro in heard.split(self.at_once(play), together(self.loss)):
-            loss, metrics = _two(objective, objective(micro.to(model.device), model.read(micro, objective.wants)))
+        for micro in heard.split(self.at_once(play), together(loss)):
+            value, metrics = _two(objective, objective(micro.to(model.device), model.read(micro, objective.wants)))
             results.append(
-                (micro, tuple(metrics), torch.stack([x.detach().double() for x in (loss, *metrics.values())]))
+                (micro, tuple(metrics), torch.stack([x.detach().double() for x in (value, *metrics.values())]))
             )
-            loss.backward()
+            value.backward()
         for micro, names, numbers in results:  # looked at last: a GPU is not waited for between micro-batches
-            value, *noted = numbers.tolist()
-            if not math.isfinite(value):
-                raise NonFinite(f"the loss of {self.model!r} is {value}", micro)
-            totals["loss"] += value
+            total, *noted = numbers.tolist()
+            if not math.isfinite(total):
+                raise NonFinite(f"the loss of {self.model!r} is {total}", micro)
+            totals["loss"] += total
             for name, number in zip(names, noted, strict=True):
-                totals[name] += number / share if totals["silent"] else number
+                totals[name] += number / weight if totals["silent"] else number
         return totals
 
 

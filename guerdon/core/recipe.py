@@ -19,7 +19,7 @@ from guerdon.core.budget import Budget, Unit
 from guerdon.core.errors import UserError, unknown
 from guerdon.core.knob_values import check_value, parse, type_hints
 from guerdon.core.lazy import in_notebook
-from guerdon.core.learn import Learn
+from guerdon.core.learn import Learn, row_groups
 from guerdon.core.model import Model, check_reader
 from guerdon.core.needs import ROWS, Needs, Rows
 from guerdon.core.part import (
@@ -164,6 +164,11 @@ class Recipe:
         model = self.models[learn.model]
         if not model.trains:
             raise UserError(f"{learn.model!r} is a {type(model).__name__} and cannot be trained")
+        for role, _ in row_groups(learn.loss):
+            if isinstance(role, str):
+                if role not in self.seats:
+                    raise unknown("role whose tracks are learned", role, self.seats)
+                check_reader(learn.model, self.models, {role: self.seats[role]})
         for want in learn.loss.wants:
             if want not in model.readings(self.models):
                 raise unknown(f"reading of {learn.model!r}", want, model.readings(self.models))

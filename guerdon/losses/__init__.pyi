@@ -29,5 +29,6 @@ from guerdon.losses.reward_modelling import step_labels as step_labels
 from guerdon.losses.signs import by_sign as by_sign
 from guerdon.losses.signs import finished as finished
 from guerdon.losses.terms import Term as Term
+from guerdon.losses.terms import on as on
 from guerdon.losses.unpaired import kto as kto
 from guerdon.losses.unpaired import mismatched_kl as mismatched_kl

@@ -15,7 +15,7 @@ from torch import Tensor
 from guerdon.core.batch import Batch, Group
 from guerdon.core.errors import UserError
 from guerdon.core.field_columns import ColumnField, Needs
-from guerdon.core.learn import together
+from guerdon.core.learn import row_groups, together
 from guerdon.core.part import knob, label, part
 from guerdon.losses.reduce import COUNTS, Mean, Members, average, has_tracks, numbers, reduce, reduce_tracks
 from guerdon.losses.terms import Term, effective_samples
@@ -127,6 +127,8 @@ class weighed(Term):
             raise UserError(
                 f"weighed weighs steps or tracks, and {label(self.loss)} learns from pairs: give those a margin"
             )
+        if any(rows is not None for rows, _ in row_groups(self.loss)):
+            raise UserError("weighed weighs the learner's rows, and a term on(...) has its own: weighed(...) + on(...)")
         if isinstance(self.loss, weighed):
             raise UserError("weighed inside weighed: multiply the two columns in a stage and name the product")
 

@@ -14,9 +14,10 @@ import torch
 from torch import Tensor
 
 from guerdon.core.batch import COARSE, Batch, Group
+from guerdon.core.errors import UserError
 from guerdon.core.field_columns import ColumnField, FieldColumns
-from guerdon.core.learn import together
-from guerdon.core.part import part
+from guerdon.core.learn import row_groups, together
+from guerdon.core.part import knob, label, part
 
 
 class Term(FieldColumns):
@@ -57,6 +58,16 @@ class total(Term):
     terms: Annotated[list[Any], ColumnField("needs")]
 
     @property
+    def row_groups(self) -> list[tuple[Any, Any]]:
+        """The terms over all rows together, and each of the others with its own."""
+        every = [group for term in self.terms for group in row_groups(term)]
+        common = [loss for own, loss in every if own is None]
+        if len(common) == len(every):
+            return [(None, self)]
+        first = [(None, total(common) if len(common) > 1 else common[0])] if common else []
+        return [*first, *((own, loss) for own, loss in every if own is not None)]
+
+    @property
     def wants(self) -> tuple[str, ...]:
         return tuple(dict.fromkeys(want for term in self.terms for want in term.wants))
 
@@ -81,6 +92,82 @@ class total(Term):
         for term in self.terms:
             metrics = term.derive(metrics) if hasattr(term, "derive") else metrics
         return dict(metrics)
+
+
+@part
+class on(Term):
+    r"""$w\,L$ over rows of its own: beside losses over all rows, in the same update of the same optimiser.
+
+    `rows` is a selection, which chooses among the tracks that the learner's model acted, or the name of a role: the tracks of
+    that role, no matter which model acted them. Only these rows need the columns of `loss`, and its means are over them alone,
+    so a term weighs the same however many other rows there are. Where it has no row in a step, the step is learned without
+    it. What it notes has the role's name, or the selection's, before its own; `loss` is its share of the objective.
+
+    A mean of a selection that depends on what was sampled is *biased* towards it, on purpose. Assumes that it is added at the
+    top: `clipped() + on(...)`, never inside `weighed`. No paper: CHORD, LUFFY and many others add such a term.
+
+    Args:
+        rows: a selection of tracks, or a role.
+        loss: the loss over them.
+        weight: its factor.
+
+    >>> import guerdon as gd
+    >>> loss = gd.losses.clipped() + gd.losses.on(gd.select.at_least("correct"), gd.losses.sft(), weight=0.1)
+    >>> gd.Learn("policy", loss).needs
+    ('advantage', 'correct')
+    """
+
+    rows: Any
+    loss: Any
+    weight: float = knob(default=1.0, ge=0.0)
+
+    def __post_init__(self) -> None:
+        if not (isinstance(self.rows, str) or callable(self.rows)):
+            raise UserError(
+                f"on(rows, loss) takes a selection or a role first, not {self.rows!r}: on('teacher', sft())"
+            )
+        if not hasattr(self.loss, "wants"):
+            raise UserError(f"on(rows, loss) takes a loss second, not {self.loss!r}: on('teacher', sft())")
+        if row_groups(self.loss)[0][0] is not None or len(row_groups(self.loss)) > 1:
+            raise UserError("a term with its own rows holds none itself: on('a', sft()) + on('b', sft())")
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        return tuple(self.loss.needs)
+
+    @property
+    def wants(self) -> tuple[str, ...]:
+        return tuple(self.loss.wants)
+
+    @property
+    def together(self) -> Group:
+        return together(self.loss)
+
+    @property
+    def row_groups(self) -> list[tuple[Any, Any]]:
+        return [(self.rows, self)]
+
+    def silent(self, batch: Batch) -> Tensor:
+        passed = torch.zeros(batch.K, dtype=torch.bool, device=batch.seg.device)
+        return self.loss.silent(batch) if hasattr(self.loss, "silent") else passed
+
+    def __call__(self, batch: Batch, live: Mapping[str, Tensor]) -> tuple[Tensor, dict[str, Tensor]]:
+        loss, noted = self.loss(batch, live)
+        return self.weight * loss, {
+            f"{self._who}/{name}": x for name, x in {"loss": self.weight * loss, **noted}.items()
+        }
+
+    def derive(self, metrics: Mapping[str, float]) -> dict[str, float]:
+        before = f"{self._who}/"
+        others = {name: x for name, x in metrics.items() if not name.startswith(before)}
+        mine = {name.removeprefix(before): x for name, x in metrics.items() if name.startswith(before)}
+        derived = self.loss.derive(mine) if hasattr(self.loss, "derive") else mine
+        return others | {before + name: x for name, x in derived.items()}
+
+    @property
+    def _who(self) -> str:
+        """Whose rows they are, before the names of its notes."""
+        return self.rows if isinstance(self.rows, str) else label(self.rows)
 
 
 def effective_samples(metrics: Mapping[str, float]) -> dict[str, float]:

@@ -17,7 +17,7 @@ from guerdon.core.batch import Batch
 from guerdon.core.episode import Episode, Segment
 from guerdon.core.errors import UserError
 from guerdon.core.extra_play import play_scored
-from guerdon.core.learn import Learn
+from guerdon.core.learn import Learn, Share
 from guerdon.core.pack import pack
 from guerdon.core.part import knob, live, part, state
 from guerdon.core.play import Play
@@ -64,11 +64,11 @@ class balanced(Learn):
             self.weight.move(self, play)
         return after
 
-    def _backward_that_fits(self, rows: Batch, play: Play) -> dict[str, float]:
+    def _backward_that_fits(self, share: Share, play: Play) -> dict[str, float]:
         mu = play.at(self.weight)
-        metrics = super()._backward_that_fits(rows, play)
+        metrics = super()._backward_that_fits(share, play)
         tried = self._taken()
-        demo, taught = self.gradient(self.imitate, self.demonstrations(rows, play), play)
+        demo, taught = self.gradient(self.imitate, self.demonstrations(share[0][0], play), play)
         assert self.optimiser is not None
         for p, ours, theirs in zip(_weights(self.optimiser), tried, demo, strict=True):
             p.grad = (1 - mu) * ours + mu * theirs
@@ -79,8 +79,7 @@ class balanced(Learn):
     def gradient(self, loss: Any, rows: Batch, play: Play) -> tuple[list[Tensor], dict[str, float]]:
         """The gradient of another loss on other rows, for each weight, and what that loss notes. Nothing is updated."""
         other = copy.copy(self)
-        other.loss = loss
-        metrics = Learn._backward_that_fits(other, rows, play)
+        metrics = Learn._backward_that_fits(other, [(rows, loss)], play)
         return other._taken(), metrics
 
     def _taken(self) -> list[Tensor]:
