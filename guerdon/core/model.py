@@ -27,6 +27,7 @@ from guerdon.core.renamed import OldName, say_renamed
 from guerdon.core.task import Sampling
 from guerdon.core.tensor_hashes import frozen_hash, known_chain_hash
 
+NEXT = "next:"  # how a reading begins that is the log-prob of the token named behind it, at a track's end
 NOTHING: npt.NDArray[np.int64] = np.zeros(0, np.int64)
 
 
@@ -165,6 +166,17 @@ class Model(abc.ABC):
     def weights(self) -> nn.Module:
         assert self.net is not None, "the model was not started"
         return self.net
+
+
+def level_of(want: str, readings: Mapping[str, Per]) -> Per | None:
+    """Of what a reading has a number each; None where it is none of these. `next:TOKEN` is one for every token."""
+    return readings.get(f"{NEXT}TOKEN" if want.startswith(NEXT) else want)
+
+
+def is_read(column: str, models: Mapping[str, Model]) -> bool:
+    """Whether one of the models reads a column, `MODEL.READING`."""
+    name, _, want = column.partition(".")
+    return name in models and level_of(want, models[name].readings(models)) is not None
 
 
 def check_reader(name: str, models: Mapping[str, Model], seats: Mapping[str, str]) -> None:

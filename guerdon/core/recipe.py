@@ -20,7 +20,7 @@ from guerdon.core.errors import UserError, unknown
 from guerdon.core.knob_values import check_value, parse, type_hints
 from guerdon.core.lazy import in_notebook
 from guerdon.core.learn import Learn, row_groups
-from guerdon.core.model import Model, check_reader
+from guerdon.core.model import Model, check_reader, is_read, level_of
 from guerdon.core.needs import ROWS, Needs, Rows
 from guerdon.core.part import (
     check_knobs,
@@ -170,23 +170,23 @@ class Recipe:
                     raise unknown("role whose tracks are learned", role, self.seats)
                 check_reader(learn.model, self.models, {role: self.seats[role]})
         for want in learn.loss.wants:
-            if want not in model.readings(self.models):
+            if level_of(want, model.readings(self.models)) is None:
                 raise unknown(f"reading of {learn.model!r}", want, model.readings(self.models))
 
     def _check_columns(self) -> None:
         """Walk the stages in order: each needed column must be read from a model or given by a stage before it."""
-        readable = {f"{m}.{want}" for m, model in self.models.items() for want in model.readings(self.models)}
         given: set[str] = set()
         for stage in self.stages:
             for need in stage.needs:
-                if need not in given and need not in readable:
+                if need not in given and not is_read(need, self.models):
                     later = [type(s).__name__ for s in self.stages if need in s.gives]
                     hint = f"; {later[0]} gives it, but comes later" if later else ""
+                    readable = {f"{m}.{r}" for m, model in self.models.items() for r in model.readings(self.models)}
                     cause = unknown("column", need, given | readable)
                     raise UserError(
                         f"{type(stage).__name__} needs a column that nothing before it gives{hint}: {cause}"
                     )
-                if need not in given and "." in need:
+                if need not in given:
                     check_reader(need.partition(".")[0], self.models, self.seats)
             given |= set(stage.gives)
 

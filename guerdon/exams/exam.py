@@ -12,7 +12,7 @@ from typing import Any
 
 from guerdon.core.batch import Batch
 from guerdon.core.errors import UserError, unknown
-from guerdon.core.model import Model
+from guerdon.core.model import Model, is_read
 from guerdon.core.part import knob, label, live, part
 from guerdon.core.play import Play
 from guerdon.core.task import Ask, Sampling, Task
@@ -104,7 +104,7 @@ class Exam:
             raise UserError(f"no checker says what is right {who}: give it metrics, Exam(..., metrics=[...])")
         for metric in self.metrics:
             for need in getattr(metric, "needs", ()):
-                if need not in there:
+                if need not in there and not is_read(need, models):
                     raise UserError(f"{label(metric)} {who} cannot be measured: {unknown('column', need, there)}")
 
 

@@ -25,12 +25,12 @@ from torch.utils.checkpoint import checkpoint
 from guerdon.core.batch import Batch
 from guerdon.core.column import Per
 from guerdon.core.errors import UserError
-from guerdon.core.model import Model
+from guerdon.core.model import NEXT, Model, level_of
 from guerdon.core.part import knob, live, part
 from guerdon.core.task import Sampling
 from guerdon.models import foreign_files, huggingface, value_head
 from guerdon.models.chat import Chat
-from guerdon.models.logit_head import LOGITS, cut_scores, token_scores
+from guerdon.models.logit_head import LOGITS, cut_scores, token_logp, token_scores
 from guerdon.models.plain_files import check_memory
 from guerdon.models.sampling import scores
 from guerdon.models.text import TextModel
@@ -58,7 +58,7 @@ class foreign(TextModel):
     on: Literal["auto", "cpu", "cuda"] = knob(default="auto", hashed=False)
     value: bool | head = knob(default=False, absent=False)
 
-    reads: ClassVar[Mapping[str, Per]] = dict.fromkeys(("logp", "entropy", "hidden"), "step")
+    reads: ClassVar[Mapping[str, Per]] = {"logp": "step", "entropy": "step", "hidden": "step", f"{NEXT}TOKEN": "track"}
     config: Any = live()
     chat: Chat = live()
     opened: str = live()
@@ -142,7 +142,8 @@ class foreign(TextModel):
     def read(self, batch: Batch, want: Sequence[str]) -> dict[str, Tensor]:
         """Log-prob and entropy of every step, of the distribution it was sampled from, and `hidden`, [S, E], the last layer's
         state after it, under the weights as they are. The head's output is `value` before each step, `after` it, and `final`
-        after each track's last token."""
+        after each track's last token. `next:TOKEN`, [K], is the log-prob at temperature 1 of that token after each
+        track's last."""
         self._check_lengths(batch)
         if self.head_fits is None:
             self.head_fits = _head_fits(self.weights)
@@ -151,11 +152,13 @@ class foreign(TextModel):
         pieces: dict[str, list[Tensor]] = {name: [] for name in want}
         place: dict[Per, list[Tensor]] = {"step": [], "track": []}
         most = READ_TOKENS if self.head_fits else max(1, LOGITS // self.config.get_text_config().vocab_size)
-        for block in _blocks(_tracks(batch, bool({"hidden", "after"} & set(want)), "final" in want), most):
+        following = {name: self.token_id(name.removeprefix(NEXT)) for name in want if name.startswith(NEXT)}
+        every = "final" in want or bool(following)
+        for block in _blocks(_tracks(batch, bool({"hidden", "after"} & set(want)), every), most):
             self.meter.read += sum(len(track.token) for track in block)
             rows = _padded(block, device)
             how = [how_G[g] for g in seg_S[rows.step].tolist()]
-            for name, value in self._known(rows, token_S[rows.step], how, want).items():
+            for name, value in self._known(rows, token_S[rows.step], how, want, following).items():
                 pieces[name].append(value)
             place["step"].append(rows.step)
             place["track"].append(rows.track)
@@ -163,18 +166,21 @@ class foreign(TextModel):
             nothing = next(self.weights.parameters()).flatten()[:0].float()
             return {n: value_head.say(self.weights, None) if n in value_head.READS else nothing for n in want}
         order = {level: torch.argsort(torch.cat(each)) for level, each in place.items()}
-        level_of = self.readings({})
-        return {name: torch.cat(values)[order[level_of[name]]] for name, values in pieces.items()}
+        levels = {name: level_of(name, self.readings({})) or "step" for name in want}
+        return {name: torch.cat(values)[order[levels[name]]] for name, values in pieces.items()}
 
-    def _known(self, rows: Rows, token: Tensor, how: Sequence[Sampling], want: Sequence[str]) -> dict[str, Tensor]:
-        """What is wanted of the steps of one block."""
+    def _known(
+        self, rows: Rows, token: Tensor, how: Sequence[Sampling], want: Sequence[str], following: Mapping[str, int]
+    ) -> dict[str, Tensor]:
+        """What is wanted of the steps and tracks of one block."""
         known: dict[str, Tensor] = {}
-        shown = self.head_fits or not {"logp", "entropy"}.issuperset(want)
+        shown = self.head_fits or not {"logp", "entropy", *following}.issuperset(want)
         hidden = _hidden(self.weights, rows.token, rows.mask) if shown else torch.zeros(0)
         if "hidden" in want:
             known["hidden"] = hidden[rows.row, rows.before + 1].float()
         if "logp" in want or "entropy" in want:
             known |= zip(("logp", "entropy"), self._scores(rows, hidden, token, how), strict=True)
+        known |= {name: self._follows(rows, hidden, each) for name, each in following.items()}
         at = {"value": (rows.row, rows.before), "after": (rows.row, rows.before + 1), "final": (rows.every, rows.end)}
         known |= {name: value_head.say(self.weights, hidden[where]) for name, where in at.items() if name in want}
         return {name: value for name, value in known.items() if name in want}
@@ -192,9 +198,21 @@ class foreign(TextModel):
             return cut_scores(hidden, matrix, token, how)
         return token_scores(hidden, matrix, token, _heat(how, token.device))
 
+    def _follows(self, rows: Rows, hidden: Tensor, token: int) -> Tensor:
+        """[B] the log-prob of one token after each track's last."""
+        net: Any = self.weights
+        if not self.head_fits:
+            logits = checkpoint(self._logits, rows, rows.every, rows.end, use_reentrant=False)
+            logp: Tensor = torch.log_softmax(logits, dim=-1)[:, token]
+            return logp
+        return token_logp(*_with_bias(hidden[rows.every, rows.end], net.get_output_embeddings()), token)
+
+    def _logits(self, rows: Rows, row: Tensor, place: Tensor) -> Tensor:
+        logits: Tensor = self.weights(rows.token, attention_mask=rows.mask, use_cache=False).logits[row, place]
+        return logits.to(torch.promote_types(logits.dtype, torch.float32))
+
     def _from_logits(self, rows: Rows, token: Tensor, how: Sequence[Sampling]) -> tuple[Tensor, Tensor]:
-        logits = self.weights(rows.token, attention_mask=rows.mask, use_cache=False).logits[rows.row, rows.before]
-        logits = logits.to(torch.promote_types(logits.dtype, torch.float32))
+        logits = self._logits(rows, rows.row, rows.before)
         if any(h.cuts for h in how):
             return scores(logits, how, token)
         logp = torch.log_softmax(logits / _heat(how, token.device)[:, None], dim=-1)

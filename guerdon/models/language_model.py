@@ -22,7 +22,7 @@ from torch import Tensor, nn
 from guerdon.core.batch import Batch
 from guerdon.core.column import Per
 from guerdon.core.errors import UserError
-from guerdon.core.model import Model
+from guerdon.core.model import NEXT, Model, level_of
 from guerdon.core.part import knob, live, part
 from guerdon.core.seeds import derive
 from guerdon.core.tensor_hashes import frozen_hash, sums
@@ -30,7 +30,7 @@ from guerdon.models import gguf, huggingface, lora, lora_files, value_head
 from guerdon.models.chat import Chat
 from guerdon.models.config import DecoderConfig
 from guerdon.models.decoder import Decoder
-from guerdon.models.logit_head import cut_scores, logp_at, token_scores, top_tokens, uniform_kl
+from guerdon.models.logit_head import cut_scores, logp_at, token_logp, token_scores, top_tokens, uniform_kl
 from guerdon.models.names import from_hub, hub_shapes
 from guerdon.models.plain_files import check_memory
 from guerdon.models.text import TextModel
@@ -82,9 +82,10 @@ class lm(TextModel):
     recompute: bool = knob(default=False, hashed=False)
     value: bool | head = False
 
-    reads: ClassVar[Mapping[str, Per]] = dict.fromkeys(
-        ("logp", "entropy", "certainty", "top_token", "top_logp", "logp_at", "hidden"), "step"
-    )
+    reads: ClassVar[Mapping[str, Per]] = {
+        **dict.fromkeys(("logp", "entropy", "certainty", "top_token", "top_logp", "logp_at", "hidden"), "step"),
+        f"{NEXT}TOKEN": "track",
+    }
     config: DecoderConfig = live()
     chat: Chat = live()
     opened: str = live()
@@ -273,14 +274,16 @@ class lm(TextModel):
         it is from uniform before anything is cut from it; `top_token` and `top_logp`, [S, T], are its likeliest tokens, and
         `logp_at` the log-probs of those that another model named (the batch's column `MODEL.top_token`). The head's output
         is `value` before each step, `after` it, and `final` after each track's last. `hidden`, [S, E], is the last layer's
-        state after each step.
+        state after each step. `next:TOKEN`, [K], is the log-prob at temperature 1 of that token after each track's last.
         """
         net = self.decoder
         self._check_lengths(batch)
         pieces: dict[str, list[Tensor]] = {name: [] for name in want}
         place: dict[Per, list[Tensor]] = {"step": [], "track": []}
         weights = net.layer_weights()
-        steps_read, ends = self._reader(batch, want), bool({"final", "after", "hidden"} & set(want))
+        steps_read = self._reader(batch, want)
+        following = {name: self.token_id(name.removeprefix(NEXT)) for name in want if name.startswith(NEXT)}
+        ends = bool(following or {"final", "after", "hidden"} & set(want))
         most = batch.S + len(batch.context) if torch.is_grad_enabled() else READ_TOKENS  # all is kept for the gradient
         for row in rows(batch, most, net.device, ends):
             if len(row.step) == len(row.track) == 0:
@@ -291,15 +294,16 @@ class lm(TextModel):
             places = {n: at for n, at in (("after", row.after), ("final", row.end)) if n in want}
             known |= {n: value_head.say(net, hidden[at]) for n, at in places.items()}
             known |= {"hidden": hidden[row.after].float()} if "hidden" in want else {}
+            known |= {n: token_logp(hidden[row.end], net.head_weight, token) for n, token in following.items()}
             for name, value in known.items():
                 pieces[name].append(value)
             place["step"].append(row.step)
             place["track"].append(row.track)
         nothing = next((p for p in net.parameters() if p.requires_grad), net.norm).flatten()[:0].float()
         where = {level: torch.argsort(torch.cat(each)) for level, each in place.items() if each}
-        level_of = self.readings({})
+        readings = self.readings({})
         none = {n: value_head.say(net, None) if n in value_head.READS else nothing for n in want}
-        return {n: torch.cat(values)[where[level_of[n]]] if values else none[n] for n, values in pieces.items()}
+        return {n: torch.cat(values)[where[_level(n, readings)]] if values else none[n] for n, values in pieces.items()}
 
     def _reader(self, batch: Batch, want: Sequence[str]) -> Callable[[Tensor, Tensor], dict[str, Tensor]]:
         """What is wanted of some steps, from the hidden states before them."""
@@ -331,6 +335,12 @@ class lm(TextModel):
             return {name: value for name, value in readings.items() if name in want}
 
         return read
+
+
+def _level(want: str, readings: Mapping[str, Per]) -> Per:
+    level = level_of(want, readings)
+    assert level is not None, want
+    return level
 
 
 def _named_tokens(batch: Batch) -> Tensor:

@@ -40,6 +40,12 @@ def token_scores(hidden: Tensor, head: Tensor, token: Tensor, temperature: Tenso
     return logp, entropy
 
 
+def token_logp(hidden: Tensor, head: Tensor, token: int) -> Tensor:
+    """[N] the log-prob of one token, the same everywhere, at temperature 1."""
+    same = torch.full((len(hidden),), token, device=hidden.device)
+    return token_scores(hidden, head, same, torch.ones(len(hidden), device=hidden.device))[0]
+
+
 def cut_scores(hidden: Tensor, head: Tensor, token: Tensor, how: Sequence[Sampling]) -> tuple[Tensor, Tensor]:
     """The same where unlikely choices were left out: rarer, and slower."""
 

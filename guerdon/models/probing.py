@@ -17,10 +17,11 @@ import torch
 from torch import Tensor
 
 from guerdon.core.arrays import digest
+from guerdon.core.column import Per
 from guerdon.core.episode import End, Episode, Segment
 from guerdon.core.errors import UserError
 from guerdon.core.levels import starts
-from guerdon.core.model import Model
+from guerdon.core.model import Model, level_of
 from guerdon.core.pack import pack
 from guerdon.core.part import label
 from guerdon.core.task import Ask, Sampling, Task
@@ -79,16 +80,16 @@ def probe(
 
     def of(g: int) -> dict[str, Tensor]:
         steps = slice(first[g], first[g] + length[g])
-        return {name: x[steps] if levels[name] == "step" else x[track[g]] for name, x in readings.items()}
+        return {name: x[steps] if level_of(name, levels) == "step" else x[track[g]] for name, x in readings.items()}
 
     return [of(g) if g >= 0 else None for g in at]
 
 
-def readable(model: Model, want: Sequence[str], name: str) -> Mapping[str, str]:
+def readable(model: Model, want: Sequence[str], name: str) -> Mapping[str, Per]:
     """The level of each reading of a model; refuses where a required one is missing."""
     known = model.readings({})
     for reading in want:
-        if reading not in known:
+        if level_of(reading, known) is None:
             needs = ": a value head has it, lm(..., value=True)" if reading in ("value", "after", "final") else ""
             raise UserError(f"the model {name!r} does not read {reading!r}, only {', '.join(sorted(known))}{needs}")
     return known

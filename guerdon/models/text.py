@@ -24,7 +24,7 @@ from guerdon.core.column import Per
 from guerdon.core.episode import End, Segment
 from guerdon.core.errors import UserError
 from guerdon.core.levels import gather_up
-from guerdon.core.model import Model, Reply, Request
+from guerdon.core.model import NEXT, Model, Reply, Request
 from guerdon.core.part import label
 from guerdon.core.task import Sampling
 from guerdon.models import value_head
@@ -126,6 +126,15 @@ class TextModel(Model):
     @property
     def vocabulary(self) -> Mapping[str, int]:
         return self.tokenizer.get_vocab()
+
+    def token_id(self, text: str) -> int:
+        """The one token that a text is: a name in the vocabulary, or words that the tokenizer makes one token of."""
+        known = self.tokenizer.token_to_id(text)
+        ids = [known] if known is not None else self.tokenizer.encode(text, add_special_tokens=False).ids
+        if len(ids) != 1:
+            pieces = ", ".join(repr(self.tokenizer.id_to_token(each)) for each in ids) or "none"
+            raise UserError(f"{NEXT}{text} must name one token, and {text!r} is {len(ids)} of this model: {pieces}")
+        return int(ids[0])
 
     @property
     def special(self) -> dict[str, int]:

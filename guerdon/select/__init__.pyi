@@ -14,6 +14,8 @@ from guerdon.select.hints import hinted as hinted
 from guerdon.select.hints import unhinted as unhinted
 from guerdon.select.hints import until_solved as until_solved
 from guerdon.select.memory import remembered as remembered
+from guerdon.select.other_views import read_as as read_as
+from guerdon.select.other_views import shown_as as shown_as
 from guerdon.select.pairs import changed_copies as changed_copies
 from guerdon.select.pairs import paired as paired
 from guerdon.select.pairs import step_pairs as step_pairs

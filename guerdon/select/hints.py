@@ -8,7 +8,6 @@ Leaves out: help that a model writes.
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Sequence
 from typing import Annotated, Any, Literal
 
@@ -25,8 +24,9 @@ from guerdon.core.field_columns import ColumnField, FieldColumns, Gives, Needs
 from guerdon.core.pack import pack, unpack
 from guerdon.core.part import knob, label, part
 from guerdon.core.placeholders import check_template
-from guerdon.core.play import Play, players
+from guerdon.core.play import Play
 from guerdon.core.task import Ask, Prefix, Task
+from guerdon.select.other_views import as_learned
 
 NOTE = "hint"  # of an ask: the share of the solution that it brings
 PLAIN = "unhinted"  # of an ask: what it showed before the hint, where that was not the task's own prompt
@@ -268,17 +268,7 @@ class unhinted(FieldColumns):
         if not bool(changed_E.any()):
             return batch
         episodes = [_unhinted(e, play) if NOTE in e.ask.note else e for e in unpack(batch)]
-        changed = changed_E[batch.episode][batch.seg]
-        changed_batch = pack(episodes)
-        read = [name for name in batch.cols if name.partition(".")[0] in play.models]
-        changed_batch = dataclasses.replace(
-            changed_batch,
-            weight=torch.where(changed, changed_batch.weight, batch.weight),
-            pairs=batch.pairs,
-            cols=batch.cols,
-        )
-        changed_batch = changed_batch.without(*read).recount()
-        return changed_batch if self.corrected else _as_if_drawn(changed_batch, changed_E, play)
+        return as_learned(pack(episodes), batch, changed_E, play, self.corrected)
 
 
 def _unhinted(episode: Episode, play: Play) -> Episode:
@@ -311,19 +301,3 @@ def _path(earlier: Sequence[Segment], segment: Segment) -> list[Segment]:
         path.insert(0, earlier[at])
         at = earlier[at].parent
     return path
-
-
-def _as_if_drawn(batch: Batch, changed_E: Tensor, play: Play) -> Batch:
-    """The changed tries with the log-probs that the models that made them give them now."""
-    logp = batch.logp.clone()
-    names = players(batch, play)
-    for name in sorted({name for name in names if name}):
-        rows = changed_E[batch.episode][batch.leaf] & torch.tensor([each == name for each in names])
-        if not bool(rows.any()):
-            continue
-        mine = torch.zeros(batch.G, dtype=torch.bool)
-        mine[batch.path_seg[rows[batch.path_track]]] = True
-        with torch.no_grad():
-            read_logp = play.models[name].read(batch.take(rows), ("logp",))["logp"]
-        logp[mine[batch.seg]] = read_logp.to(logp)
-    return dataclasses.replace(batch, logp=logp)

@@ -15,6 +15,7 @@ import torch
 from guerdon.core.batch import Batch
 from guerdon.core.column import Column, Reason
 from guerdon.core.errors import RunStopped
+from guerdon.core.model import level_of
 from guerdon.core.play import Play, played_by
 from guerdon.core.task import makes_no_text
 from guerdon.rewards.asking.function import Leaf
@@ -52,7 +53,8 @@ def read_columns(batch: Batch, model: str, readings: Sequence[str], play: Play) 
     with torch.no_grad():
         read = reader.read(batch.take(mine), readings)
     columns = {}
-    for reading, level in ((r, reader.readings(play.models)[r]) for r in readings):
+    for reading, level in ((r, level_of(r, reader.readings(play.models))) for r in readings):
+        assert level is not None, f"{model!r} does not read {reading!r}"
         segments = torch.zeros(batch.G, dtype=torch.bool)
         segments[batch.path_seg[mine[batch.path_track]]] = True
         rows = {"step": segments[batch.seg], "segment": segments, "track": mine}[level]

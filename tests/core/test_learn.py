@@ -114,7 +114,7 @@ def gradient(play, learn, batch):
     batch = fill_needs(batch, learn.needs, play)
     rows = learn.rows(batch, play)
     play.models["policy"].weights.zero_grad()
-    metrics = learn.backward(rows, play)
+    metrics = learn.backward([(rows, learn.loss)], play)
     found = play.models["policy"].weights.logits.grad
     return (torch.zeros(512, 5) if found is None else found.clone()), metrics
 

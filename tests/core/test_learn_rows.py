@@ -141,7 +141,7 @@ def test_a_group_loss_that_is_split_would_be_another():
 def test_shares_keep_groups_whole():
     play, batch = table(), advantaged(chains())
     learn = Learn("policy", choice(), updates=5)
-    shares = learn._shares(learn.rows(batch, play), play, 0)
+    shares = [rows for ((rows, _),) in learn._shares([(learn.rows(batch, play), learn.loss)], play, 0)]
     assert [len(set(s.group_of_track("ask").tolist())) for s in shares] == [1] * 5
 
 
@@ -236,7 +236,7 @@ def test_leaving_steps_out_is_masking_them_and_micro_batches_change_nothing(buil
 def test_shares_of_steps_are_those_of_all_tracks_by_hand():
     play, batch = sighted(), pack(chains())
     learn = Learn("policy", sft(), updates=4, mix="step", opt=sgd(lr=0.0))
-    shares = learn._shares(learn.rows(batch, play), play, 0)
+    shares = [rows for ((rows, _),) in learn._shares([(learn.rows(batch, play), learn.loss)], play, 0)]
     assert [s.S for s in shares] == [15] * 4  # 60 steps in all
     assert all(s.count.steps == 15.0 for s in shares)
     learn.start(play)

@@ -21,9 +21,10 @@ from guerdon.losses.policy import clipped
 from guerdon.models import load
 from guerdon.prove.arms import arms_of
 from guerdon.recipes.process.scope.parts import parted, salvage, shaped, way_on
-from guerdon.recipes.process.t_reg import opposite_prompts, said_so, spread_by_tokens
+from guerdon.recipes.process.t_reg import opposite_prompts, spread_by_tokens
 from guerdon.recipes.process.tp_grpo_thought.parts import by_line, each_line, paid_later, read_marks, thoughts
 from guerdon.rewards import score, true_lines, verified
+from guerdon.select.other_views import reworded
 from guerdon.tasks import by_steps
 from guerdon.tasks import load as load_task
 from guerdon.tasks.roles import marks
@@ -219,9 +220,9 @@ def test_token_rewards_are_those_of_two_readings(sprig):
 
 def test_messages_are_worded_in_their_last_one():
     talk = [{"role": "system", "content": "s"}, {"role": "user", "content": "2+2"}]
-    assert said_so("bad: {prompt}", talk) == [talk[0], {"role": "user", "content": "bad: 2+2"}]
+    assert reworded("bad: {prompt}", talk) == [talk[0], {"role": "user", "content": "bad: 2+2"}]
     with pytest.raises(UserError, match="texts and messages"):
-        said_so("bad: {prompt}", 3)
+        reworded("bad: {prompt}", 3)
 
 
 @pytest.mark.slow

@@ -16,10 +16,8 @@ import torch
 from torch import Tensor
 
 from guerdon.core.batch import Batch
-from guerdon.core.errors import UserError
 from guerdon.core.model import Model
 from guerdon.core.needs import Needs
-from guerdon.core.pack import pack, unpack
 from guerdon.core.part import knob, part
 from guerdon.core.placeholders import check_template
 from guerdon.core.recipe import Claim, Recipe, recipe
@@ -37,6 +35,7 @@ from guerdon.rewards.formula.scores import Outcome
 from guerdon.rewards.model.model_reading import ModelLeaf, model_of, outcome_of_each, sample_tokens
 from guerdon.rewards.model.reward_models import implicit, in_steps
 from guerdon.rewards.stage.score_stages import score
+from guerdon.select.other_views import under
 
 
 @recipe(
@@ -108,30 +107,9 @@ class opposite_prompts(ModelLeaf):
 
 def _under(template: str, batch: Batch, model: Model) -> Tensor:
     """[S] the log-probs of a batch's steps as if its first views had been worded so."""
-    episodes = []
-    for episode in unpack(batch):
-        segments = list(episode.segments)
-        for i, segment in enumerate(segments):
-            if segment.parent < 0:
-                segments[i] = segment.but(view=(view := said_so(template, segment.view)), context=model.encode(view))
-        episodes.append(episode.but(segments=tuple(segments)))
+    shown, _ = under(batch, template, lambda role: model)
     with torch.no_grad():
-        return model.read(pack(episodes), ["logp"])["logp"].double().to(batch.seg.device)
-
-
-def said_so(template: str, view: Any) -> Any:
-    """The template around a text, or around the last message of a conversation.
-
-    >>> said_so("wrong: {prompt}", [{"role": "user", "content": "2+2"}])
-    [{'role': 'user', 'content': 'wrong: 2+2'}]
-    """
-    if isinstance(view, str):
-        return template.format(prompt=view)
-    if hasattr(view, "saying"):
-        view = list(view)
-    if isinstance(view, list) and view and isinstance(view[-1], Mapping) and isinstance(view[-1].get("content"), str):
-        return [*view[:-1], {**view[-1], "content": template.format(prompt=view[-1]["content"])}]
-    raise UserError(f"opposite_prompts words texts and messages, and not {type(view).__name__}: use text prompts")
+        return model.read(shown, ["logp"])["logp"].double().to(batch.seg.device)
 
 
 @part

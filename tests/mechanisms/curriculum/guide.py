@@ -13,7 +13,8 @@ import guerdon as gd
 from guerdon.core.batch import Pairs
 from guerdon.core.column import Column
 from guerdon.core.pack import pack
-from guerdon.select.hints import _as_if_drawn, _path, _unhinted, hint, unhinted
+from guerdon.select.hints import _path, _unhinted, hint, unhinted
+from guerdon.select.other_views import _as_if_drawn, as_learned
 
 HINT = "\nThe solution begins like this:\n"
 TABLE = gd.models.tabular("".join(map(chr, range(128))), length=4, rows=512)  # an action for each character
@@ -157,7 +158,7 @@ mechanism = Mechanism(
     "guide",
     source="arXiv:2506.13923, the ratio pi(o | q) / pi_old(o | q, hint); vaskar-open-source-research/guide_rl@2f277152, "
     "verl/workers/actor/dp_actor.py, lines 65 to 71 and 190 to 194: old log-probs under the hint, new ones without",
-    also=[unhinted, _unhinted, _path, _as_if_drawn],
+    also=[unhinted, _unhinted, _path, as_learned, _as_if_drawn],
     numbers={
         "the question without its hint, the log-probs under it": (
             lambda: learned((0, None), (1, None)),

@@ -15,8 +15,9 @@ from guerdon.core.column import Column
 from guerdon.core.errors import UserError
 from guerdon.core.example import ExamplePlay, example_tries
 from guerdon.core.pack import pack
-from guerdon.recipes.process.t_reg import opposite_prompts, said_so, spread_by_tokens
+from guerdon.recipes.process.t_reg import opposite_prompts, spread_by_tokens
 from guerdon.rewards.stage.score_stages import score
+from guerdon.select.other_views import reworded
 
 LINE = 9  # the action that ends a line
 
@@ -63,7 +64,7 @@ class talk(tuple):
 
 def refused(view):
     try:
-        return said_so("bad: {prompt}", view)
+        return reworded("bad: {prompt}", view)
     except UserError:
         return True
 
@@ -118,6 +119,7 @@ PROMPTS = "opposite_prompts(better='a {prompt}', worse='b {prompt}'"
 mechanism = Mechanism(
     "t-reg",
     source="arXiv:2412.02685: sigma(log p(y_t | better) - log p(y_t | worse)) - 1/2; DPO's weight of a pair on each token's",
+    also=[reworded],
     numbers={
         "tokens": (lambda: rewards(segment([1] * 3, context=[4])), [sigma(0.2 * n) - 0.5 for n in (1, 2, 3)]),
         "lines": (
@@ -129,10 +131,10 @@ mechanism = Mechanism(
             [sigma(0.2 * n) - 0.5 for n in (1, 2, 3, 4)],
         ),
         "in another wording": (
-            lambda: [said_so("bad: {prompt}", "2+2"), said_so("bad: {prompt}", TALK)],
+            lambda: [reworded("bad: {prompt}", "2+2"), reworded("bad: {prompt}", TALK)],
             ["bad: 2+2", [*TALK[:2], {"role": "user", "content": "bad: 2+2"}]],
         ),
-        "a conversation of another kind": (lambda: said_so("bad: {prompt}", talk(TALK))[2]["content"], "bad: 2+2"),
+        "a conversation of another kind": (lambda: reworded("bad: {prompt}", talk(TALK))[2]["content"], "bad: 2+2"),
         "what has no text": (lambda: [refused(view) for view in (3, [], ["2+2"], [{"content": 3}])], [True] * 4),
         "two pairs": (two_pairs, -0.1 * (sigma(-0.2) * (0.0 - 0.5) + sigma(-0.25) * (-0.15 + 2.0))),
         "a pair's reward": (loss, 2.0 * W * -0.1 * (0.5 * -2.0 - 0.25 * -2.0)),
