@@ -66,7 +66,16 @@ MAY_IMPORT = {
         "display",
         "evidence",  # for the identity of what ran
     },
-    "results": {"core", "data", "models", "rewards", "exams", "runs", "display"},
+    "results": {
+        "core",
+        "data",
+        "models",
+        "rewards",
+        "exams",
+        "runs",
+        "display",
+        "select",  # for which tries make a pair
+    },
     "prove": {"core", "engine", "models", "rewards", "exams", "workers", "runs", "evidence", "training"},
     "recipes": {
         "core",

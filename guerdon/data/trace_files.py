@@ -165,7 +165,7 @@ def trace_rows(
     for episode in episodes:
         for track in [] if episode.failed else _tracks(episode, role):
             task, known = episode.task, episode.info.get("tools") or told
-            row: dict[str, Any] = {"messages": _messages(episode, track), **({"tools": known} if known else {})}
+            row: dict[str, Any] = {"messages": messages_of(episode, track), **({"tools": known} if known else {})}
             if task.answer:
                 row["answer"] = task.answer
             yield {**row, **{name: value for name, value in task.meta.items() if name not in row}}
@@ -185,8 +185,8 @@ def _tracks(episode: Episode, role: str) -> list[list[Segment]]:
     return tracks
 
 
-def _messages(episode: Episode, track: Sequence[Segment]) -> list[Message]:
-    """A track as messages."""
+def messages_of(episode: Episode, track: Sequence[Segment]) -> list[Message]:
+    """A track as messages: what it was shown and what it said, calls of tools and their results among them."""
     format = episode.info.get("format")
     if format == TRACE:
         return [message for s in track for message in (*s.view, *([s.made] if s.made is not None else []))]

@@ -25,6 +25,8 @@ from guerdon.core.pack import cat, pack, places, unpack
 from guerdon.core.part import knob, label, part
 from guerdon.core.play import Play
 
+Which = Literal["extremes", "all"]
+
 
 @part
 class paired(FieldColumns):
@@ -55,7 +57,7 @@ class paired(FieldColumns):
 
     column: Needs = "reward"
     by: Group = "task"
-    which: Literal["extremes", "all"] = "extremes"
+    which: Which = "extremes"
     least: float = knob(default=0.0, ge=0.0)
     told: bool = knob(default=False, absent=False)
 
@@ -64,11 +66,11 @@ class paired(FieldColumns):
     def __call__(self, batch: Batch, play: Play) -> Batch:
         column = batch.track_column(self.column, "paired")
         value, least = column.value.tolist(), play.at(self.least)
-        groups = self._groups(batch, column.missing.tolist())
+        groups = valued_groups(batch, self.by, column.missing.tolist())
         pairs: list[tuple[int, int]] = []
         lone = without = 0
         for tracks in groups:
-            own = self._pairs(tracks, value, least)
+            own = ordered_pairs(tracks, value, self.which, least)
             pairs += own
             lone += len(tracks) < 2
             without += not own
@@ -86,19 +88,22 @@ class paired(FieldColumns):
             )
         return dataclasses.replace(batch, pairs=Pairs.of(better, worse, margin, label)).recount()
 
-    def _groups(self, batch: Batch, missing: Sequence[bool]) -> list[list[int]]:
-        """The valued tracks of each group, those asked for first first; a group without any is empty."""
-        group, place = batch.group(self.by)[0].tolist(), _places(batch)
-        groups: dict[int, list[int]] = defaultdict(list)
-        for k in sorted(range(batch.K), key=lambda k: place[k]):
-            groups[group[k]] += [] if missing[k] else [k]
-        return list(groups.values())
 
-    def _pairs(self, tracks: Sequence[int], value: Sequence[float], least: float) -> list[tuple[int, int]]:
-        if self.which == "extremes" and tracks:  # min and max keep the first of equals
-            tracks = [max(tracks, key=lambda k: value[k]), min(tracks, key=lambda k: value[k])]
-        gaps = ((i, j, value[i] - value[j]) for i in tracks for j in tracks)
-        return [(i, j) for i, j, gap in gaps if gap > 0 and gap >= least]
+def valued_groups(batch: Batch, by: Group, missing: Sequence[bool]) -> list[list[int]]:
+    """The valued tracks of each group, those asked for first first; a group without any is empty."""
+    group, place = batch.group(by)[0].tolist(), _places(batch)
+    groups: dict[int, list[int]] = defaultdict(list)
+    for k in sorted(range(batch.K), key=lambda k: place[k]):
+        groups[group[k]] += [] if missing[k] else [k]
+    return list(groups.values())
+
+
+def ordered_pairs(tracks: Sequence[int], value: Sequence[float], which: Which, least: float) -> list[tuple[int, int]]:
+    """The better and the worse of each pair: the best against the worst, or all that differ."""
+    if which == "extremes" and tracks:  # min and max keep the first of equals
+        tracks = [max(tracks, key=lambda k: value[k]), min(tracks, key=lambda k: value[k])]
+    gaps = ((i, j, value[i] - value[j]) for i in tracks for j in tracks)
+    return [(i, j) for i, j, gap in gaps if gap > 0 and gap >= least]
 
 
 @part
