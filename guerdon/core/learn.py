@@ -40,7 +40,8 @@ class Loss(Protocol):
     It may also have `silent(batch)`: [K] the tracks that cannot change the weights, which are then not read at all;
     `derive(metrics)`: metrics computed from an update's sums that are not sums themselves; and `together`: "episode" (the
     default), "ask" or "task", what no micro-batch may split, for it compares the tries inside; and `row_groups`: losses, each
-    with the selection, or the role, that its rows are of, where they are not all of the learner's (`losses.on`).
+    with the selection, or the role, that its rows are of, where they are not all of the learner's (`losses.on`, which has a
+    `title` for its metrics).
     """
 
     @property
@@ -291,6 +292,8 @@ class Learn(FieldColumns):
         for rows, loss in share:
             metrics = self._backward_of(rows, loss, play)
             silent += metrics.pop("silent") * (rows.K / tracks)
+            if hasattr(loss, "title"):  # a term with rows of its own
+                totals[f"{loss.title}/loss"] += metrics.get("loss", 0.0)
             for name, value in metrics.items():
                 totals[name] += value
         return {**totals, "silent": silent}

@@ -57,6 +57,12 @@ class total(Term):
 
     terms: Annotated[list[Any], ColumnField("needs")]
 
+    def __post_init__(self) -> None:
+        titles = [term.title for term in self.terms if isinstance(term, on)]
+        for title in titles:
+            if titles.count(title) > 1:
+                raise UserError(f"two terms on(...) are called {title!r}: name one, on(..., name='other')")
+
     @property
     def row_groups(self) -> list[tuple[Any, Any]]:
         """The terms over all rows together, and each of the others with its own."""
@@ -101,7 +107,7 @@ class on(Term):
     `rows` is a selection, which chooses among the tracks that the learner's model acted, or the name of a role: the tracks of
     that role, no matter which model acted them. Only these rows need the columns of `loss`, and its means are over them alone,
     so a term weighs the same however many other rows there are. Where it has no row in a step, the step is learned without
-    it. What it notes has the role's name, or the selection's, before its own; `loss` is its share of the objective.
+    it. Its metrics have the role's name, or the selection's, before their own; `loss` is its share of the objective.
 
     A mean of a selection that depends on what was sampled is *biased* towards it, on purpose. Assumes that it is added at the
     top: `clipped() + on(...)`, never inside `weighed`. No paper: CHORD, LUFFY and many others add such a term.
@@ -110,6 +116,7 @@ class on(Term):
         rows: a selection of tracks, or a role.
         loss: the loss over them.
         weight: its factor.
+        name: what stands before the names of its metrics; the role or the selection where it is empty.
 
     >>> import guerdon as gd
     >>> loss = gd.losses.clipped() + gd.losses.on(gd.select.at_least("correct"), gd.losses.sft(), weight=0.1)
@@ -120,6 +127,7 @@ class on(Term):
     rows: Any
     loss: Any
     weight: float = knob(default=1.0, ge=0.0)
+    name: str = knob(default="", hashed=False)
 
     def __post_init__(self) -> None:
         if not (isinstance(self.rows, str) or callable(self.rows)):
@@ -153,21 +161,19 @@ class on(Term):
 
     def __call__(self, batch: Batch, live: Mapping[str, Tensor]) -> tuple[Tensor, dict[str, Tensor]]:
         loss, noted = self.loss(batch, live)
-        return self.weight * loss, {
-            f"{self._who}/{name}": x for name, x in {"loss": self.weight * loss, **noted}.items()
-        }
+        return self.weight * loss, {f"{self.title}/{name}": x for name, x in noted.items()}
 
     def derive(self, metrics: Mapping[str, float]) -> dict[str, float]:
-        before = f"{self._who}/"
+        before = f"{self.title}/"
         others = {name: x for name, x in metrics.items() if not name.startswith(before)}
         mine = {name.removeprefix(before): x for name, x in metrics.items() if name.startswith(before)}
         derived = self.loss.derive(mine) if hasattr(self.loss, "derive") else mine
         return others | {before + name: x for name, x in derived.items()}
 
     @property
-    def _who(self) -> str:
-        """Whose rows they are, before the names of its notes."""
-        return self.rows if isinstance(self.rows, str) else label(self.rows)
+    def title(self) -> str:
+        """What stands before the names of its metrics."""
+        return self.name or (self.rows if isinstance(self.rows, str) else label(self.rows))
 
 
 def effective_samples(metrics: Mapping[str, float]) -> dict[str, float]:

@@ -30,6 +30,7 @@ from guerdon.runs.whole_files import disk_errors, refuse_odd, sync
 
 PROCESS = (Started, Saved, Warned, Stopped, Ended)
 NAMED = 20  # damaged lines that are named
+SEALED = {"line", "sum"}  # the keys that only lines with a checksum have
 GAP = 1_000_000  # lines in a row that may be lost: a number beyond is none of ours
 
 
@@ -201,6 +202,8 @@ def _row(line: bytes) -> tuple[dict[str, Any] | None, int | None]:
     if not isinstance(row, dict) or not isinstance(row.get("step"), int):
         return None, None
     if is_sealed and not isinstance(row.get("line"), int):
+        return None, None
+    if is_sealed is None and SEALED & row.keys():  # it had a checksum, which is harmed: no old line
         return None, None
     return row, row["line"] if is_sealed else None
 

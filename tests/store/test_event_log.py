@@ -22,7 +22,7 @@ from guerdon.runs.event_types import (
     Warned,
     from_json,
 )
-from guerdon.runs.events import EventLog, latest, read_events
+from guerdon.runs.events import EventLog, latest, read_events, read_log
 
 
 def write(path, attempt, *events):
@@ -95,6 +95,16 @@ def test_torn_lines_in_the_middle_are_passed_over(tmp_path):
     for torn in (lines[1][:30], b"", b"\x00\x00\xff", b'"a string"', b"[1, 2]", b"12"):
         path.write_bytes(b"\n".join([lines[0], torn, *lines[2:]]))
         assert steps(path) == [(0, 0), (2, 0)]
+
+
+def test_a_line_whose_checksum_is_not_one_any_more_is_damaged_and_not_old(tmp_path):
+    """Else the lines broken behind it would pass for those that were torn before there were checksums."""
+    path = tmp_path / "events.jsonl"
+    write(path, 0, Started(0, steps=3), Evaluated(0, result={"pass@1": 0.5}), StepDone(0), Ended(2))
+    first, second, third, last = path.read_bytes().splitlines()
+    lines = [first.replace(b'"sum"', b'"sun"'), second.replace(b"pass", b"pasS"), third, last]
+    path.write_bytes(b"\n".join(lines) + b"\n")
+    assert read_log(path).damaged == (1, 2) and [type(e) for e in read_events(path)] == [StepDone, Ended]
 
 
 def test_a_whole_line_without_its_newline_counts(tmp_path):
