@@ -71,7 +71,9 @@ def frame(name: str, every: Mapping[str, Mapping[str, Any]]) -> str:
         f"**Mechanism.** {mechanism(listing)}",
         f"**Screening.** {screened(name, screening)}",
     ]
-    if proof is None:
+    if proof is None and not listing.claims:
+        parts.append("**Registered.** No claim is registered.")
+    elif proof is None:
         says = "; ".join(f"*{each}*" for each in listing.claims)
         parts.append(f"**Registered.** {says}: registered, not run yet: `guerdon prove {name}`.")
     else:

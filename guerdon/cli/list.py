@@ -202,7 +202,7 @@ def _summary(output: Output, runs: Path) -> None:
             continue
         output.say(f"{kind:<8}{count:>4}" + ("" if count else f"  none in {runs}/"))
         for family, names in groups.items():
-            _tell_group(output, f"  {family:<11}{len(names):>4}", names, width, lines=2 if kind == "recipes" else 1)
+            _tell_group(output, f"  {family:<11}{len(names):>4}", names, width, lines=2 if family == "house" else 1)
     output.say()
     for line in (
         "guerdon list recipes              one line each; also tasks, rewards, ...",

@@ -3,6 +3,7 @@
 from guerdon.select.filters import at_least as at_least
 from guerdon.select.filters import best as best
 from guerdon.select.filters import distinct as distinct
+from guerdon.select.filters import during as during
 from guerdon.select.filters import in_turn as in_turn
 from guerdon.select.filters import top_share as top_share
 from guerdon.select.filters import unlikely as unlikely

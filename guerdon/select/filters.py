@@ -53,6 +53,33 @@ class in_turn(FieldColumns):
 
 
 @part
+class during(FieldColumns):
+    """What `rows` keeps (without it all), from step `first` on and up to `end` (None: the last); nothing in other steps.
+
+    One learner may so have phases: `on(during(0, 20), sft()) + on(during(20), clipped(), name="then")`. The first step is 0.
+
+    Args:
+        first: step from which tracks are kept.
+        end: step from which they are not any more.
+        rows: a selection within these steps.
+
+    >>> import guerdon as gd
+    >>> from guerdon.core.example import ExamplePlay, example_tries
+    >>> [gd.select.during(first)(example_tries([[1.0, 0.0]]), ExamplePlay()).K for first in (0, 1)]
+    [2, 0]
+    """
+
+    first: int = knob(default=0, ge=0)
+    end: int | None = knob(default=None, ge=0)
+    rows: Annotated[Any, ColumnField("needs")] = None
+
+    def __call__(self, batch: Batch, play: Play) -> Batch:
+        if play.step < self.first or (self.end is not None and play.step >= self.end):
+            return batch.take(torch.zeros(batch.K, dtype=torch.bool))
+        return batch if self.rows is None else self.rows(batch, play)
+
+
+@part
 class at_least(FieldColumns):
     """Tracks whose `column` is `least` or more. One without a value is not kept.
 

@@ -26,6 +26,7 @@ from guerdon.training.catalog import find_recipe, listings, part_modules
 
 PAGES = Path(__file__).parent.parent.parent / "docs" / "evidence"
 WAITING = {"fin-prm", "reasonflux-prm", "t-reg", "what-srms-reward"}  # registered and not yet run; their pages say so
+UNCLAIMED = {"dmpo", "expo", "kdrl", "prerl-dsrl"}  # their mechanisms are tested; no claim of theirs is registered
 UNFINISHED = set[str]()  # proofs that want more runs; their pages say so
 PUBLISHED = {name: listing for name, listing in listings().items() if listing.family != "house"}
 
@@ -57,12 +58,12 @@ def test_it_says_what_it_follows_and_what_it_leaves_out(name):
     text = inspect.getdoc(importlib.import_module(PUBLISHED[name].module)) or ""
     assert "Paper" in text and "Leaves out" in text
     assert PUBLISHED[name].paper.startswith("arXiv:") and PUBLISHED[name].paper.removeprefix("arXiv:") in text
-    assert PUBLISHED[name].claims, (
+    assert bool(PUBLISHED[name].claims) == (name not in UNCLAIMED), (
         "its claim must be readable without running the file: Claim(says=...) in the decorator"
     )
 
 
-@pytest.mark.parametrize("name", PUBLISHED)
+@pytest.mark.parametrize("name", sorted(PUBLISHED.keys() - UNCLAIMED))
 def test_its_claims_can_be_run_are_registered_and_are_those_of_its_evidence(name):
     """One test, for building the arms of all claims is what takes time."""
     entry = find_recipe(name)
@@ -133,7 +134,7 @@ def roles_of(claim: Claim) -> list[str]:
 
 def test_every_published_method_has_evidence_or_waits_for_it():
     registered = {name for name in proof_files.read_all(proof_files.SHIPPED) if not name.endswith("+screening")}
-    assert registered == set(PUBLISHED) - WAITING
+    assert registered == set(PUBLISHED) - WAITING - UNCLAIMED
     for name in WAITING:
         page = (PAGES / f"{PUBLISHED[name].family}.md").read_text()
         shown, *_ = page.partition(f"<!-- evidence: {name} -->\n")[2].partition("<!-- end -->")
