@@ -1,8 +1,8 @@
 """DMPO: the policy's probabilities within a group of tries are matched to their rewards, by the forward KL.
 
 Paper: Li et al. 2026, Beyond Mode Collapse (arXiv:2605.19461), read in its abstract. In each group of tries at a problem q
-is their rewards over the sum of them (`form="share"`) or the softmax of the rewards over `temperature`, and p the softmax
-of their log-probs, a mean over tokens each; the loss is KL(q || p). A policy gradient raises whichever right try is likely
+is their rewards over the sum of them (`form="share"`), or the softmax of the rewards over `target_temperature`; p is the
+softmax of their log-probs, a mean over tokens each; the loss is KL(q || p). A policy gradient raises whichever right try is likely
 already; this gives every right try its share, so that it keeps several ways to be right. A group without any reward teaches
 nothing in the first form, and is drawn together in the second. The direction of the divergence is the abstract's; the length
 normalisation is our reading. Leaves out: a GRPO term beside it, of which the abstract says nothing.
@@ -31,12 +31,12 @@ from guerdon.recipes.house.grpo import grpo
 def dmpo(
     base: Recipe,
     *,
-    form: Literal["share", "softmax"] = "share",  # the abstract: proportional to rewards
-    temperature: float = 1.0,  # of the softmax of rewards; ours
+    form: Literal["share", "softmax"] = "share",  # how rewards become a target; the abstract: in proportion
+    target_temperature: float = 1.0,  # of the softmax of rewards; ours
 ) -> Recipe:
     """GRPO's tries, whose probabilities are matched to their rewards."""
     (credit,), (learner,) = base.stages.credit, base.stages.learners
-    learner.loss = matched(form, temperature, credit.reward)
+    learner.loss = matched(form, target_temperature, credit.reward)
     return base.but(replace={"centre": []})
 
 

@@ -2,8 +2,8 @@
 
 Paper: Zhou et al. 2025, self-explanation policy optimization (arXiv:2507.02834), read in its abstract. Where every try at a
 problem is wrong GRPO has no advantage to follow. Such a problem is then asked with its answer, `explains` times, and what is
-said is learned as an answer to the bare question: log pi(explanation | question), weighed by `beta`, beside GRPO's loss in one
-update. An expert's solution would be less likely under the policy, and its own wrong try no better. `checked` keeps the
+said is learned as an answer to the bare question: log pi(explanation | question), weighed by `explained`, beside GRPO's loss
+in one update. An expert's solution would be less likely under the policy, and its own wrong try no better. `checked` keeps the
 explanations that come to the right answer. The log-prob is that under the bare question, not the one it was sampled with. A
 policy that was never shown answers needs a start that was: sprig's is `answer_reader`. Leaves out: ExP-DPO, which takes an
 explanation as the chosen answer of a pair.
@@ -42,16 +42,16 @@ def expo(
     base: Recipe,
     task: Any,
     *,
-    beta: float = 0.1,  # ours
-    explains: int = 1,  # ours
-    checked: bool = True,  # ours: the abstract speaks of good samples
-    show: Show = "sentence",
+    explained: float = 0.1,  # weight of the explanations' loss (beta); ours
+    explains: int = 1,  # explanations of each problem that no try solves; ours
+    checked: bool = True,  # learn those alone that come to the answer; ours
+    show: Show = "sentence",  # how the answer is shown
 ) -> Recipe:
     """GRPO, and the policy's own explanations of answers that it could not find."""
     (truth, *_), (learner,) = base.stages.scores, base.stages.learners
     bare = shown_as(question, role=EXPLAINS)
     rows = in_turn([at_least("explained"), bare]) if checked else bare
-    learner.loss = learner.loss + on(rows, sft(mean=learner.loss.mean), weight=beta)
+    learner.loss = learner.loss + on(rows, sft(mean=learner.loss.mean), weight=explained)
     check = verified(task, gives_to="explained", role=EXPLAINS)
     asked = follow_up(
         single_turn(EXPLAINS), with_answers(show), [check], per="ask", tries=explains, tells=(truth.gives_to,)

@@ -2,8 +2,8 @@
 
 Paper: Xu et al. 2025 (arXiv:2506.02208), read in its abstract and a summary of its formulas. The objective is GRPO's less
 beta KL(policy || teacher) on the same tries, with the k2 estimate, whose gradient on own samples is that of this divergence.
-beta falls from `beta` by `falls` a step, to `least` at the lowest. `over` says where the divergence counts: of every try, of
-those that were wrong, or of problems that none solved. Leaves out: a teacher that reads another tokenizer, which is refused.
+beta falls from `teaching` by `falls` a step, to `least` at the lowest. `over` says where the divergence counts: of every try,
+of those that were wrong, or of problems that none solved. Leaves out: a teacher that reads another tokenizer, which is refused.
 """
 
 from __future__ import annotations
@@ -40,16 +40,16 @@ def kdrl(
     base: Recipe,
     *,
     teacher: Any = "",  # a model, or its name or folder (RUN/models/policy)
-    beta: float = 0.1,  # the summary names no number
-    falls: float = 0.001,  # ours
-    least: float = 0.01,  # ours
-    over: Over = "wrong tries",
+    teaching: float = 0.1,  # weight of the divergence from the teacher at first (beta); ours
+    falls: float = 0.001,  # what that loses with every step; ours
+    least: float = 0.01,  # what it is at the lowest; ours
+    over: Over = "wrong tries",  # where the divergence counts
 ) -> Recipe:
     """GRPO, and a teacher's word on the tries that were wrong."""
     if not teacher:
         raise UserError("kdrl needs a teacher: --set teacher=FOLDER, a model's or RUN/models/policy")
     (credit,), (learner,) = base.stages.credit, base.stages.learners
-    weight: Any = falling(beta, falls, least)
+    weight: Any = falling(teaching, falls, least)
     divergence = kl(weight, to="teacher", kind="k2")
     learner.loss = learner.loss + weighed(divergence, by="taught")
     base.models["teacher"] = load(teacher) if isinstance(teacher, str) else teacher

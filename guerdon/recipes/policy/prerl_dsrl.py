@@ -22,7 +22,12 @@ from guerdon.select.other_views import shown_as
 
 
 @recipe("prerl-dsrl", family="policy", paper="arXiv:2604.14142", on=grpo, needs=Needs(text=True, one_turn=True))
-def prerl_dsrl(base: Recipe, *, before: int = 20, positive: float = 0.0) -> Recipe:
+def prerl_dsrl(
+    base: Recipe,
+    *,
+    before: int = 20,  # steps without the problem; ours
+    positive: float = 0.0,  # weight of right tries in these steps; the abstract: negative samples alone
+) -> Recipe:
     """Wrong tries unlearned without their problem for a while, then GRPO."""
     (learner,) = base.stages.learners
     unasked = during(0, before, shown_as(nothing_asked, corrected=False))

@@ -102,7 +102,7 @@ mechanism = Mechanism(
             [False, False],
         ),
         "the softmax of the rewards": (lambda: loss(TRIES[:1], LOGP[:4], form="softmax"), softmaxed(1.0)),
-        "at a temperature": (lambda: loss(TRIES[:1], LOGP[:4], form="softmax", temperature=0.5), softmaxed(0.5)),
+        "at a temperature": (lambda: loss(TRIES[:1], LOGP[:4], form="softmax", target_temperature=0.5), softmaxed(0.5)),
         "a group without reward is drawn together": (
             lambda: loss(TRIES[1:], LOGP[4:], form="softmax")[1:],
             [1 / (1 + exp(-3)) - 0.5, 1 / (1 + exp(3)) - 0.5],
@@ -116,7 +116,7 @@ mechanism = Mechanism(
         ),
         "composed": (
             lambda: [
-                repr(learner(form="softmax", temperature=0.5).loss),
+                repr(learner(form="softmax", target_temperature=0.5).loss),
                 [type(s).__name__ for s in made("dmpo").stages],
             ],
             ["matched(form='softmax', temperature=0.5, reward='correct')", ["verified", "Learn"]],

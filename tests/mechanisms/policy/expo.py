@@ -127,9 +127,9 @@ mechanism = Mechanism(
         "those that come to the answer": (lambda: learned("4", "5")[1], [["2+2"], [4]]),
         "or all": (lambda: learned("4", "5", checked=False)[1], [["2+2", "2+2"], [4, 5]]),
         "how many": (lambda: learned("4", explains=1)[1], [["2+2"], [4]]),
-        "the pull on the bare question": (lambda: chance("2+2", "4", "4", "4", beta=0.5), pulled(0.5)),
+        "the pull on the bare question": (lambda: chance("2+2", "4", "4", "4", explained=0.5), pulled(0.5)),
         "none on the question with its answer": (
-            lambda: chance("2+2\n(The answer is 4.)", "4", "4", "4", beta=0.5),
+            lambda: chance("2+2\n(The answer is 4.)", "4", "4", "4", explained=0.5),
             0.1,
         ),
         "GRPO beside it": (
@@ -137,15 +137,15 @@ mechanism = Mechanism(
             pulled(0.1 / exp(-2) * 0.5 / (0.5**0.5 + 1e-4) / 4),  # its ratio, its advantage, of four tries
         ),
         "composed": (
-            lambda: repr(recipe(beta=0.5, checked=False).stages.learners[0].loss),
+            lambda: repr(recipe(explained=0.5, checked=False).stages.learners[0].loss),
             "total(terms=[clipped(), on(rows=shown_as(show=question, role='explainer'), loss=sft(mean='track'), weight=0.5)])",
         ),
         "the seats": (lambda: recipe().seats, {"policy": "policy", "explainer": "policy"}),
     },
     world=World(
         says="an answer that no try found becomes likelier to the bare question",
-        measure=lambda **knobs: chance("2+2", "4", "4", "4", **{"beta": 1.0, **knobs}),
-        off={"beta": 0.0},
+        measure=lambda **knobs: chance("2+2", "4", "4", "4", **{"explained": 1.0, **knobs}),
+        off={"explained": 0.0},
         moves=0.1,
     ),
     equal={"with_answers.__call__: tried[0] shuffled": "tries of one ask have one ask"},

@@ -49,7 +49,7 @@ def by_track(*shares):
 
 def without_reward(**knobs):
     """How far a policy of three answers is from its teacher after learning without any reward."""
-    made_of, teacher = recipe(**{"beta": 0.5, "least": 0.5, **knobs}), torch.tensor([0.7, 0.2, 0.1]).log()
+    made_of, teacher = recipe(**{"teaching": 0.5, "least": 0.5, **knobs}), torch.tensor([0.7, 0.2, 0.1]).log()
     logits = torch.zeros(3, requires_grad=True)
     batch = said_tries([([n], 0.0) for n in range(3)])
     for stage in made_of.stages[1:-1]:
@@ -79,8 +79,8 @@ mechanism = Mechanism(
         "the divergence of wrong tries": (loss, 0.1 * by_track(0, 1, 1, 1)),
         "of every try": (lambda: loss(over="tries"), 0.1 * by_track(1, 1, 1, 1)),
         "of unsolved problems": (lambda: loss(over="unsolved problems"), 0.1 * by_track(0, 0, 1, 1)),
-        "beta falls": (lambda: loss(3, beta=0.2, falls=0.05), 0.05 * by_track(0, 1, 1, 1)),
-        "to the least": (lambda: loss(8, beta=0.2, falls=0.05, least=0.02), 0.02 * by_track(0, 1, 1, 1)),
+        "beta falls": (lambda: loss(3, teaching=0.2, falls=0.05), 0.05 * by_track(0, 1, 1, 1)),
+        "to the least": (lambda: loss(8, teaching=0.2, falls=0.05, least=0.02), 0.02 * by_track(0, 1, 1, 1)),
         "composed": (
             lambda: composed(over="tries"),
             [
@@ -95,7 +95,7 @@ mechanism = Mechanism(
     world=World(
         says="without any reward the policy comes to its teacher",
         measure=without_reward,
-        off={"beta": 0.0, "least": 0.0},
+        off={"teaching": 0.0, "least": 0.0},
         moves=-0.2,
     ),
 )
