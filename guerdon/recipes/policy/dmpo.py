@@ -2,8 +2,8 @@
 
 Paper: Li et al. 2026, Beyond Mode Collapse (arXiv:2605.19461), read in its abstract. In each group of tries at a problem q
 is their rewards over the sum of them (`form="share"`), or the softmax of the rewards over `target_temperature`; p is the
-softmax of their log-probs, a mean over tokens each; the loss is KL(q || p). A policy gradient raises whichever right try is likely
-already; this gives every right try its share, so that it keeps several ways to be right. A group without any reward teaches
+softmax of their log-probs, a mean over tokens each; the loss is KL(q || p). A policy gradient raises whichever right try is
+likely already; this gives every right try its share, so that several ways to be right stay. A group without any reward teaches
 nothing in the first form, and is drawn together in the second. The direction of the divergence is the abstract's; the length
 normalisation is our reading. Leaves out: a GRPO term beside it, of which the abstract says nothing.
 """
