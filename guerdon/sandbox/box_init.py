@@ -348,9 +348,12 @@ class _Box:
 
     def _end_all(self) -> None:
         """Kill whatever is left in the box, and wait until it is gone."""
-        if self.tester and self.tester in self.statuses and self.program not in self.statuses:
+        until = time.monotonic() + _GONE
+        while self.tester in self.statuses and self.program not in self.statuses:
             time.sleep(0)  # let a program that is about to end say so
             self._reap()
+            if time.monotonic() > until or not self.processes.exits(self.program):
+                break
         said = self.program_status
         if self.config.isolation == "full":
             with contextlib.suppress(ProcessLookupError):

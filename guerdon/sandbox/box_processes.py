@@ -20,6 +20,7 @@ from guerdon.sandbox import kernel_calls
 from guerdon.sandbox.seccomp_filter import starts_process
 
 MOST_STARTS = 20_000  # of processes and threads in one box: below the number of process ids that any machine has
+_EXITING = 0x4  # of the flags that /proc tells of a process
 _UNSEEN = 0.25  # seconds after which a start that nothing came of is forgotten
 
 
@@ -127,6 +128,11 @@ class BoxProcesses:
             return _proc_text(f"{self._outside(pid)}/{file}", self.config.proc)
         except (OSError, StopIteration):
             return ""
+
+    def exits(self, pid: int) -> bool:
+        """Whether a process is on its way out: its files are closed by then, and its status is not there yet."""
+        flags = self.told_of(pid, "stat").rpartition(")")[2].split()[6:7]
+        return bool(flags) and int(flags[0]) & _EXITING != 0
 
     def see_maps(self, pid: int) -> None:
         """Keep what tells the mappings of the program, which closes itself to this process before it runs."""

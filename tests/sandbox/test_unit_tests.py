@@ -6,6 +6,7 @@ import ast
 import asyncio
 import gzip
 import json
+import subprocess
 import sys
 from pathlib import Path
 
@@ -191,3 +192,25 @@ def test_humaneval_is_judged_as_it_was_written(pool):
     LONG = Limits(cpu=30, wall=120)
     assert set(asyncio.run(causes(lambda row: row["canonical_solution"]))) == {Cause.DONE}
     assert set(asyncio.run(causes(lambda row: "    return None\n"))) == {Cause.ASSERTION, Cause.RAISED}
+
+
+@linux
+@pytest.mark.slow
+def test_a_crash_is_told_however_busy_the_machine_is():
+    """The program's end of the wire is closed before its status is there; its tests end by that, and were once asked first."""
+    busy = [subprocess.Popen([sys.executable, "-c", "while 1: pass"]) for _ in range(4)]
+    program = "import ctypes\ndef f(): ctypes.memset(1, 0, 8)"
+    try:
+        with SandboxPool(workers=6) as crowded:
+            limits = Limits(cpu=20.0, wall=120.0)
+            asked = [crowded.check(program, ["assert f() == 1"], limits=limits) for _ in range(600)]
+            causes = {ran.cause for ran in asyncio.run(_gathered(asked))}
+    finally:
+        for process in busy:
+            process.kill()
+            process.wait()
+    assert causes == {Cause.CRASHED}
+
+
+async def _gathered(asked):
+    return await asyncio.gather(*asked)
