@@ -18,6 +18,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from guerdon.core.errors import UserError
 from guerdon.runs.whole_files import write_text
 
 FOLDER = ".proofs"  # among the runs
@@ -50,7 +51,13 @@ class ProofProgress:
         with self.path.with_suffix(".lock").open("w") as held:
             fcntl.flock(held, fcntl.LOCK_EX)
             self.write(ended=False, began=time.time())
-            yield
+            try:
+                yield
+            except UserError:
+                if not self.told["total"]:  # refused before there was anything to prove
+                    self.path.unlink(missing_ok=True)
+                    self.path.with_suffix(".lock").unlink(missing_ok=True)
+                raise
             self.write(ended=True)
 
     def write(self, **changes: Any) -> None:

@@ -39,6 +39,13 @@ def test_a_proof_that_was_killed_is_not_taken_for_one_that_runs(tmp_path):
     assert told["state"] == "stopped" and "the same command continues" in told["line"]
 
 
+def test_a_command_that_is_refused_is_no_proof_that_stopped(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert main(["prove", "grpo", "--setting", "noisy"]) == 2
+    assert "did you mean 'noisy_judge'" in capsys.readouterr().err
+    assert status(tmp_path / "runs" / "prove") == []
+
+
 def test_the_words_of_a_detached_proof_are_those_that_were_given(tmp_path, monkeypatch, capsys):
     heard = []
     monkeypatch.setattr(detached, "detach", lambda words, runs: heard.append(words) or tmp_path / "log")

@@ -131,7 +131,8 @@ def test_the_arms_of_a_setting_can_be_built_and_differ_in_their_judge_alone(sett
     assert setting.failure.low < setting.failure.high and setting.about.endswith(".")
 
 
-def test_a_setting_that_is_not_there_is_refused(capsys):
+def test_a_setting_that_is_not_there_is_refused(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
     assert main(["prove", "grpo", "--setting", "noisy"]) == 2
     assert "noisy_judge" in capsys.readouterr().err
     assert setting_named("sparse").failure.measure == "all_wrong"
