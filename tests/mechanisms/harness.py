@@ -44,6 +44,7 @@ PUBLISHED = {name: listing for name, listing in listings().items() if listing.fa
 SAMPLED = 2  # mutants of a method in `make test`, drawn anew for every release; `make slow` runs all
 LEAST = 4  # mutants that a method must have
 SECONDS, TIMES = 0.2, 10  # a mutant that takes longer than so many times the method, and this, runs without end
+AGAIN = 1.0  # seconds after which it is stopped once more: what is raised in a destructor is passed over
 NEAR = 1e-5  # numbers are equal up to float32's rounding
 
 
@@ -391,7 +392,7 @@ def time_limit(seconds: float) -> Iterator[None]:
         raise Endless
 
     plain = signal.signal(signal.SIGVTALRM, stop)
-    signal.setitimer(signal.ITIMER_VIRTUAL, seconds)
+    signal.setitimer(signal.ITIMER_VIRTUAL, seconds, AGAIN)
     try:
         yield
     finally:
