@@ -143,10 +143,10 @@ class Learn(FieldColumns):
         """What this learner learns from: the tracks its model acted that did not fail and have every value the loss needs.
 
         A step without one of them, its own or its segment's, is muted; a track is left out if nothing of its own has one.
-        `on` and `loss` are those of a term with its own rows; where `on` is a role, they are its tracks, no matter which model
-        acted them.
+        `on` and `loss` are those of one term, the first by default; where `on` is a role, they are its tracks, no matter which
+        model acted them.
         """
-        on, loss = (self.on, self.loss) if loss is None else (on, loss)
+        on, loss = row_groups(self.loss, self.on)[0] if loss is None else (on, loss)
         if isinstance(on, str):
             chosen, keep = batch, ~batch.failed_K & batch.tracks_of([on])
         else:

@@ -12,13 +12,13 @@ from typing import Annotated, Any
 import torch
 from torch import Tensor
 
-from guerdon.core.batch import Batch, Group
+from guerdon.core.batch import Batch
 from guerdon.core.errors import UserError
 from guerdon.core.field_columns import ColumnField, Needs
-from guerdon.core.learn import row_groups, together
+from guerdon.core.learn import row_groups
 from guerdon.core.part import knob, label, part
 from guerdon.losses.reduce import COUNTS, Mean, Members, average, has_tracks, numbers, reduce, reduce_tracks
-from guerdon.losses.terms import Term, effective_samples
+from guerdon.losses.terms import Around, Term, effective_samples
 
 
 @part
@@ -96,7 +96,7 @@ class advantage_weighted(Term):
 
 
 @part
-class weighed(Term):
+class weighed(Around):
     r"""$\sum_i c_i L_i$ in place of $\sum_i L_i$ over a loss's rows, with $c$ the column `by`, per step, segment or track.
 
     Denominators stay those of the rows as they are, so $c = 1$ is the loss itself and $c = 2$ twice that; what the loss notes
@@ -131,14 +131,6 @@ class weighed(Term):
             raise UserError("weighed weighs the learner's rows, and a term on(...) has its own: weighed(...) + on(...)")
         if isinstance(self.loss, weighed):
             raise UserError("weighed inside weighed: multiply the two columns in a stage and name the product")
-
-    @property
-    def wants(self) -> tuple[str, ...]:
-        return tuple(self.loss.wants)
-
-    @property
-    def together(self) -> Group:
-        return together(self.loss)
 
     def silent(self, batch: Batch) -> Tensor:
         """[K] what the loss passes over, and tracks that do not count anywhere."""

@@ -9,18 +9,17 @@ from typing import Annotated, Any
 import torch
 from torch import Tensor
 
-from guerdon.core.batch import ENDS, Batch, Group
+from guerdon.core.batch import ENDS, Batch
 from guerdon.core.episode import End
 from guerdon.core.errors import UserError
 from guerdon.core.field_columns import ColumnField, FieldColumns
-from guerdon.core.learn import together
 from guerdon.core.part import knob, part
 from guerdon.core.play import Play
-from guerdon.losses.terms import Term
+from guerdon.losses.terms import Around
 
 
 @part
-class by_sign(Term):
+class by_sign(Around):
     r"""A policy loss with advantages $w_+ A$ where $A > 0$ and $w_- A$ where $A < 0$.
 
     Punishing and rewarding do different things to a policy: with `positive=0` it only learns what not to do and keeps its
@@ -49,14 +48,6 @@ class by_sign(Term):
     def __post_init__(self) -> None:
         if not hasattr(self.loss, "advantage"):
             raise UserError(f"by_sign weighs the advantages of one policy loss, such as clipped(), not {self.loss!r}")
-
-    @property
-    def wants(self) -> tuple[str, ...]:
-        return tuple(self.loss.wants)
-
-    @property
-    def together(self) -> Group:
-        return together(self.loss)
 
     def silent(self, batch: Batch) -> Tensor:
         silent: Tensor = self.loss.silent(self._weighed(batch))

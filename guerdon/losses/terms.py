@@ -41,6 +41,20 @@ class Term(FieldColumns):
         return dict(metrics)
 
 
+class Around(Term):
+    """A term that changes what another loss learns from, and reads what that reads."""
+
+    loss: Any
+
+    @property
+    def wants(self) -> tuple[str, ...]:
+        return tuple(self.loss.wants)
+
+    @property
+    def together(self) -> Group:
+        return together(self.loss)
+
+
 @part
 class total(Term):
     r"""$\sum_i L_i$: the sum of its terms, which `+` makes.
@@ -101,7 +115,7 @@ class total(Term):
 
 
 @part
-class on(Term):
+class on(Around):
     r"""$w\,L$ over rows of its own: beside losses over all rows, in the same update of the same optimiser.
 
     `rows` is a selection, which chooses among the tracks that the learner's model acted, or the name of a role: the tracks of
@@ -142,14 +156,6 @@ class on(Term):
     @property
     def needs(self) -> tuple[str, ...]:
         return tuple(self.loss.needs)
-
-    @property
-    def wants(self) -> tuple[str, ...]:
-        return tuple(self.loss.wants)
-
-    @property
-    def together(self) -> Group:
-        return together(self.loss)
 
     @property
     def row_groups(self) -> list[tuple[Any, Any]]:

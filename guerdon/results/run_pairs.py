@@ -88,6 +88,10 @@ def _pairs(
         return
     known = [name for name, column in batch.cols.items() if column.level == "track"]
     column = next((name for name in RANKS if name in known), "") if by is None else by
+    if not column:
+        raise UserError(
+            "the run has no pairs, and no reward by which to make some: --by COLUMN names what orders its tries"
+        )
     if column not in known:
         raise unknown("column to order tries by", column, known)
     written.told_by = column

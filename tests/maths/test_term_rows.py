@@ -136,6 +136,19 @@ def test_without_such_a_term_a_loss_has_one_group_and_is_its_own():
     assert [rows for rows, _ in row_groups(clipped() + on("a", sft()) + on("b", sft()))] == [None, "a", "b"]
 
 
+def test_the_rows_of_a_learner_are_those_of_its_first_term():
+    play, batch = player(), batch_of()
+    rows = Learn("policy", clipped() + on("teacher", sft())).rows(batch, play)
+    assert len(TRIED) == rows.K and rows.roles[int(rows.role[0])] == "policy"
+
+
+def test_two_terms_of_one_name_are_refused():
+    with pytest.raises(UserError, match="two terms on"):
+        clipped() + on("teacher", sft()) + on("teacher", sft(), weight=0.1)
+    loss = clipped() + on("teacher", sft()) + on("teacher", sft(), weight=0.1, name="again")
+    assert "policy/again/loss" in gradient(loss)[1]
+
+
 def test_pairs_may_be_the_rows_of_a_term():
     loss = clipped() + on(gd.select.paired("correct"), dpo())
     assert Learn("policy", loss).needs == ("advantage", "correct", "reference.logp")

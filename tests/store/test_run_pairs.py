@@ -107,6 +107,14 @@ def test_tries_that_are_all_alike_make_no_pairs(tmp_path):
     assert not (tmp_path / "pairs.jsonl").exists()
 
 
+def test_a_run_without_any_score_says_what_to_name(tmp_path):
+    settings = {"prompts": 2, "tabular.length": 1}
+    options = gd.Options(eval_tasks=0)
+    gd.train("sft", task="parity", model="tabular", steps=1, settings=settings, out=tmp_path / "run", options=options)
+    with pytest.raises(gd.UserError, match="the run has no pairs, and no reward by which to make some: --by COLUMN"):
+        export_pairs(tmp_path / "run", tmp_path / "pairs.jsonl")
+
+
 @pytest.mark.peers
 def test_trl_takes_them(runs, tmp_path):
     trl = pytest.importorskip("trl")

@@ -67,27 +67,27 @@ class matched(Term):
         return "task"
 
     def silent(self, batch: Batch) -> Tensor:
-        return self._target(batch)[1] == 0
+        group, size = batch.group("task")
+        return gather_up(self._target(batch), group, size, "sum")[group] == 0
 
     def __call__(self, batch: Batch, live: Mapping[str, Tensor]) -> tuple[Tensor, dict[str, Tensor]]:
-        target, _ = self._target(batch)
+        (group, size), target = batch.group("task"), self._target(batch)
         logp = torch.where(batch.weight > 0, live["logp"].double(), 0.0)
-        log_p = log_softmax_by(per_track(logp, batch, mean=True), *batch.group("task"))
+        log_p = log_softmax_by(per_track(logp, batch, mean=True), group, size)
         each = torch.xlogy(target, target) - target * log_p
-        group, size = batch.group("task")
         per_try = gather_up(each, group, size, "sum")[group]
         return reduce_tracks(per_try, batch), {}
 
-    def _target(self, batch: Batch) -> tuple[Tensor, Tensor]:
-        """[K] twice: each try's share of its group's target, and 1 where the group has one."""
+    def _target(self, batch: Batch) -> Tensor:
+        """[K] each try's share of its group's target; 0 for all of a group that has none."""
         reward = batch.track_column(self.reward, "dmpo").value.double()
         group, size = batch.group("task")
         if self.form == "softmax":
-            return log_softmax_by(reward / self.temperature, group, size).exp(), torch.ones_like(reward)
+            return log_softmax_by(reward / self.temperature, group, size).exp()
         if bool((reward < 0).any()):
             raise UserError("dmpo takes shares of rewards, and one is negative: --set form=softmax")
         total = gather_up(reward, group, size, "sum")[group]
-        return reward / torch.where(total > 0, total, 1.0), (total > 0).double()
+        return reward / torch.where(total > 0, total, 1.0)
 
 
 def log_softmax_by(x: Tensor, group: Tensor, size: int) -> Tensor:

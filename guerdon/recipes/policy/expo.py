@@ -48,14 +48,12 @@ def expo(
     show: Show = "sentence",  # how the answer is shown
 ) -> Recipe:
     """GRPO, and the policy's own explanations of answers that it could not find."""
-    (truth, *_), (learner,) = base.stages.scores, base.stages.learners
+    (learner,) = base.stages.learners
     bare = shown_as(question, role=EXPLAINS)
     rows = in_turn([at_least("explained"), bare]) if checked else bare
     learner.loss = learner.loss + on(rows, sft(mean=learner.loss.mean), weight=explained)
     check = verified(task, gives_to="explained", role=EXPLAINS)
-    asked = follow_up(
-        single_turn(EXPLAINS), with_answers(show), [check], per="ask", tries=explains, tells=(truth.gives_to,)
-    )
+    asked = follow_up(single_turn(EXPLAINS), with_answers(show), [check], per="ask", tries=explains, tells=("correct",))
     base.seats[EXPLAINS] = "policy"
     return base.but(after={"centre": asked})
 
