@@ -18,8 +18,10 @@ from rich.console import Console
 import guerdon
 from guerdon import sandbox
 from guerdon.cli import doctor
+from guerdon.cli import main as main_module
 from guerdon.cli.output import Output
 from guerdon.cli.progress import Watch, clock, short
+from guerdon.core.errors import InputNote, Notice
 from guerdon.core.model import weights_hash
 from guerdon.runs.event_types import Ended, Evaluated, ScoresMissing, Started, StepDone, Warned
 from guerdon.runs.run import Run
@@ -334,3 +336,17 @@ def test_numbers_for_people_and_for_programs(capsys: pytest.CaptureFixture[str])
     assert json.loads(capsys.readouterr().out) == {"rate": None, "nested": [{"low": None}]}
     Output(as_json=False).say("[bold]not markup[/bold]")
     assert capsys.readouterr().out == "[bold]not markup[/bold]\n"
+
+
+def test_a_notice_is_printed_once_in_a_command(capsys):
+    show = main_module._noticed(lambda *args: print("other"))
+    for message, kind in (
+        ("3 rows", InputNote),
+        ("3 rows", InputNote),
+        ("3 rows", Notice),
+        ("old", UserWarning),
+        ("old", UserWarning),
+    ):
+        show(message, kind, "file.py", 1)
+    said = capsys.readouterr()
+    assert said.err.splitlines() == ["3 rows", "warning: 3 rows"] and said.out.splitlines() == ["other", "other"]

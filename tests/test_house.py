@@ -34,7 +34,7 @@ MAY_IMPORT = {
     "sandbox": {"core"},
     "tasks": {"core", "data", "text", "workers", "sandbox"},  # workers: for checks that may hang
     "envs": {"core", "data", "tasks", "sandbox", "workers"},  # data: of corpora; workers: for tools that may crash
-    "search": {"core", "text", "envs"},
+    "search": {"core", "text", "tasks", "envs"},  # tasks: wordings of roles
     "models": {"core"},
     "workers": {"core"},
     "rewards": {"core", "data", "text", "tasks", "models", "workers", "sandbox"},  # models: to probe them

@@ -336,11 +336,15 @@ def _ctrl_c() -> Iterator[None]:
 
 
 def _noticed(plain: Callable[..., None]) -> Callable[..., None]:
-    """Shows our own notices as one line without a place in the code; other warnings as before."""
+    """Shows our own notices as one line without a place in the code, each once; other warnings as before."""
+    shown: set[str] = set()
 
     def show(message: Warning | str, category: type[Warning], *where: Any, **more: Any) -> None:
         if issubclass(category, (Notice, Renamed)):
-            print(message if issubclass(category, InputNote) else f"warning: {message}", file=sys.stderr, flush=True)
+            line = f"{'' if issubclass(category, InputNote) else 'warning: '}{message}"
+            if line not in shown:
+                shown.add(line)
+                print(line, file=sys.stderr, flush=True)
         else:
             plain(message, category, *where, **more)
 

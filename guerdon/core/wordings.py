@@ -86,21 +86,22 @@ def set_wording(root: Any, role: str, given: Any) -> None:
     asked = asked_roles(root)
     if role not in asked:
         if not asked:
-            raise UserError(f"{ROLES}{role}: the recipe asks no model in a role; leave it out")
+            raise UserError(f"{ROLES}{role}: nothing here asks a model in a role; leave it out")
         raise unknown("role that the recipe asks a model in", role, asked)
-    text = _text_of(given, role)
+    text = wording_of(given, f"{ROLES}{role}")
     for member, name, each in knobs_by_model(root):
         if each.role == role:
             setattr(member, name, with_places(text, each.places, f"{ROLES}{role}"))
 
 
-def _text_of(given: Any, role: str) -> str:
+def wording_of(given: Any, where: str) -> str:
+    """A wording that is given as itself, which has fields in braces, or as the path of a text file."""
     if isinstance(given, str) and "{" in given:
         return given
     try:
         return Path(given).read_text(encoding="utf-8").strip("\n")
     except (OSError, UnicodeDecodeError, TypeError) as error:
-        raise UserError(f"{ROLES}{role}: {given} cannot be read as a text file: {error}") from error
+        raise UserError(f"{where}: {given} cannot be read as a text file: {error}") from error
 
 
 def with_places(template: str, places: Mapping[str, str], where: str) -> str:

@@ -15,6 +15,7 @@ from guerdon.core.play import Seats, seats_alone
 from guerdon.core.task import Ask
 from guerdon.search.line_tree import Keep, LineTree, OneRole, TreeLine, best, view_of
 from guerdon.search.step_scorers import value_scorer, worth
+from guerdon.tasks.role_wordings import ROLE_WORDINGS
 from guerdon.text.answers import MARKS
 from guerdon.text.answers import vote as answer_of
 
@@ -80,13 +81,13 @@ class revise(OneRole):
     et al. 2024, arXiv:2408.03314; Self-Refine, Madaan et al. 2023, arXiv:2303.17651, without its feedback).
 
     The answer is the last, or with a `scorer` the one that it likes best, which it reads as an answer to what was asked. The
-    template is the form that sprig knows; for another model write what it would understand, with `{prompt}` and `{answer}` in
-    it. Each revision is a track of its own that was shown the template alone. It helps a model that can find what is wrong
-    with an answer, and harms one that changes right ones. `keep` and the limits are as in `beam`.
+    template is that of the role `revise`: sprig's words for sprig, a sentence for other models, or your own. Each revision is a
+    track of its own that was shown the template alone. It helps a model that can find what is wrong with an answer, and harms
+    one that changes right ones. `keep` and the limits are as in `beam`.
 
     Args:
         rounds: number of revisions.
-        template: what is shown, with `{prompt}` and `{answer}`.
+        template: what is shown, with `{prompt}` and `{answer}`; `--set roles.revise=FILE` sets it too.
         scorer: selects the answer; the last one without it.
         keep: what the batch holds: the whole tree, or the chosen path.
         role: the role that searches.
@@ -97,7 +98,7 @@ class revise(OneRole):
     """
 
     rounds: int = knob(default=1, ge=1)
-    template: str = "revise\n{prompt}\n{answer}"
+    template: str = ROLE_WORDINGS["revise"].knob(joined=False, question="prompt")
     scorer: Any = None
     keep: Keep = "tree"
     role: str = "policy"

@@ -6,6 +6,7 @@ without being asked for.
 
 from __future__ import annotations
 
+import copy
 import json
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
@@ -24,6 +25,7 @@ from guerdon.core.packages import with_brought
 from guerdon.core.recipe import Recipe, Study
 from guerdon.core.seeds import derive
 from guerdon.core.task import Ask, Sampling, Task
+from guerdon.core.wordings import fit_wordings
 from guerdon.engine.player import Player
 from guerdon.envs.simple import single_turn
 from guerdon.exams.best_of_n import best_of as choice
@@ -31,6 +33,7 @@ from guerdon.exams.exam import Exam
 from guerdon.exams.rates import accuracy, answer_length, tokens_spent
 from guerdon.exams.rewards_given import mean_reward
 from guerdon.models import template_clock as clock
+from guerdon.models.model_facts import knows_roles
 from guerdon.models.trained_folders import opened_scorer
 from guerdon.runs.folder import FORMAT, RunFolder, next_free, written_by
 from guerdon.runs.listeners import Listener
@@ -383,6 +386,9 @@ def evaluate(
         loaded = loaded or _policy_so_far(wanted, trust) or find_model(wanted)
         assert isinstance(loaded, Model)
         named[name] = loaded
+    if env is not None:
+        env = copy.copy(env)  # the caller's keeps its wordings
+        fit_wordings(env, knows_roles(named["policy"]))
     how = {"sampling": sampling or Sampling(), "tasks": tasks, "tries": tries}
     with clock.as_of(_config_of(model)), counted("tries", progress) as count:
         for each in exams:

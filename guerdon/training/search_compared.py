@@ -12,6 +12,7 @@ from guerdon.core.knob_values import parse, type_hints
 from guerdon.core.part import knobs, label
 from guerdon.core.renamed import say_renamed
 from guerdon.core.task import Sampling
+from guerdon.core.wordings import set_wording
 from guerdon.exams.best_of_n import best_of
 from guerdon.exams.exam import Exam
 from guerdon.exams.rates import accuracy, majority_vote, tokens_spent
@@ -31,8 +32,9 @@ MOST = 64  # tries at a problem that a search is compared with
 
 
 def search_by_name(name: str, settings: Mapping[str, str], scorer: str | None) -> Any:
-    """A search as the command line names it: `search.KNOB` and `scorer.KNOB` are its knobs and its scorer's. It keeps the
-    chosen way alone. A process reward model counts by a way's weakest line, any other by the last, as `--reward` has them."""
+    """A search as the command line names it: `search.KNOB` and `scorer.KNOB` are its knobs and its scorer's, `roles.ROLE` is
+    the wording of a role that it asks in. It keeps the chosen way alone. A process reward model counts by a way's weakest line,
+    any other by the last, as `--reward` has them."""
     if name not in SEARCHES:
         raise unknown("search", name, SEARCHES)
     if scorer is None and name not in UNGUIDED:
@@ -40,12 +42,12 @@ def search_by_name(name: str, settings: Mapping[str, str], scorer: str | None) -
             f"--search {name} goes by a scorer: give --scorer RUN, a finished run of process_reward_model"
             " (guerdon train process_reward_model --task NAME)"
         )
-    given: dict[str, dict[str, str]] = {"search": {}, "scorer": {}}
+    given: dict[str, dict[str, str]] = {"search": {}, "scorer": {}, "roles": {}}
     for key, value in settings.items():
         part, dot, knob = key.partition(".")
         if part not in given or not dot:
             raise UserError(
-                f"--set {key}: a search takes search.KNOB=VALUE and scorer.KNOB=VALUE, as in search.tries=8"
+                f"--set {key}: a search takes search.KNOB=VALUE, scorer.KNOB=VALUE and roles.ROLE=FILE, as in search.tries=8"
             )
         given[part][knob] = value
     if given["scorer"] and scorer is None:
@@ -56,7 +58,10 @@ def search_by_name(name: str, settings: Mapping[str, str], scorer: str | None) -
         also["scorer"] = _made(
             value_scorer, "scorer", {"reduce_steps": reduction, **_renamed(given["scorer"])}, ("model",)
         )
-    return _made(SEARCHES[name], "search", given["search"], ("scorer", "keep", "role"), **also)
+    made = _made(SEARCHES[name], "search", given["search"], ("scorer", "keep", "role"), **also)
+    for role, wording in given["roles"].items():
+        set_wording(made, role, wording)
+    return made
 
 
 def _renamed(given: Mapping[str, str]) -> dict[str, str]:

@@ -6,11 +6,14 @@ import math
 
 import numpy as np
 import pytest
+from own_worlds import write_chat_model
 
 from guerdon.audits.contamination import detectors
+from guerdon.audits.contamination import probe as probing
 from guerdon.audits.contamination.probe import ProbedProblem, probe_contamination, report_of, separation
 from guerdon.core.errors import UserError
 from guerdon.core.task import Task
+from guerdon.models.foreign_model import foreign
 from guerdon.models.probing import probe
 from guerdon.training.build import find_model, find_task
 
@@ -103,8 +106,30 @@ def test_scores_are_of_what_was_said_at_temperature_one(asked_twice):
         assert problem.scores["perplexity"] == pytest.approx(-math.exp(-float(reading["logp"].mean())), rel=1e-4)
 
 
+def test_a_second_answer_is_asked_for_in_words_that_the_model_knows(made_once, monkeypatch):
+    shown, task = [], Task("1", "2 + 2 =", "4")
+    looked_at = probing.Ask
+
+    def noted(task, **how):
+        shown.append(how["prompt"])
+        return looked_at(task, **how)
+
+    monkeypatch.setattr(
+        probing, "Ask", lambda task, **how: noted(task, **how) if "sampling" in how else looked_at(task, **how)
+    )
+    plain = foreign(str(made_once("own chat model", write_chat_model)))
+    for model, how in (("sprig-1.1", {}), (plain, {}), (plain, {"another_way": "{answer}? {prompt}"})):
+        probe_contamination(model, [task], max_tokens=3, **how)
+    assert shown[0].startswith("revise\n2 + 2 =\n")
+    assert shown[1].endswith("Give another answer, found in a different way.") and shown[2].endswith("? 2 + 2 =")
+
+
 def test_what_is_refused():
     task = Task("1", "2 + 2 =", "4")
+    with pytest.raises(
+        UserError, match=r"another_way has \{question\}, which is none of its fields \{prompt\}, \{answer\}"
+    ):
+        probe_contamination("sprig-1.1", [task], another_way="{question}")
     with pytest.raises(UserError, match="no problems"):
         probe_contamination("sprig-1.1", [])
     with pytest.raises(UserError, match="one for each"):

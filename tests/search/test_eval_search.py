@@ -5,11 +5,13 @@ from __future__ import annotations
 import pytest
 import torch
 from command_line import command_line
+from own_worlds import write_chat_model
 
 import guerdon as gd
 from guerdon import models
 from guerdon.core.errors import UserError
 from guerdon.models import value_head
+from guerdon.models.foreign_model import foreign
 from guerdon.training.search_compared import search_by_name, searched
 
 
@@ -30,6 +32,7 @@ def folder(tmp_path_factory):
     return str(where)
 
 
+OWN = {"roles.revise": "{question}\nYou said {answer}"}
 FEW = {"task": "chain:2", "tasks": 2, "sampling": gd.Sampling(max_tokens=30)}
 
 
@@ -74,12 +77,32 @@ def test_an_environment_that_waits_for_more_than_its_seats_is_played_too():
         ("beam", {"search.width": "0"}, True, "beam.width must be at least 1, not 0"),
         ("beam", {"scorer.reduce_steps": "mid"}, True, "scorer.reduce_steps must be one of"),
         ("vote", {"scorer.reduce_steps": "min"}, False, "give --scorer RUN too"),
+        ("vote", {"roles.revise": "{question}{answer}"}, False, "nothing here asks a model in a role"),
+        ("revise", {"roles.revise": "Again: {question}"}, False, "roles.revise has no {answer}"),
+        ("revise", {"roles.revize": "{question}{answer}"}, False, "did you mean 'revise'?"),
     ],
 )
 def test_what_cannot_be_searched_is_said_in_a_line(folder, name, settings, scored, says):
     with pytest.raises(UserError) as refused:
         search_by_name(name, settings, folder if scored else None)
     assert says in str(refused.value) and "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize(("given", "asks"), [({}, "It may be wrong. Look for mistakes"), (OWN, "You said")])
+def test_a_model_that_does_not_know_sprigs_words_revises_in_plain_language(made_once, given, asks):
+    seen = []
+
+    def views(sitting):
+        seen.extend(s.view for e in sitting.batch.episodes for s in e.segments)
+        return {"views": float(len(seen))}
+
+    search = search_by_name("revise", {"search.rounds": "2", **given}, None)
+    search.keep, before = "tree", search.template
+    exam = gd.Exam(gd.tasks.load("chain:1"), [views])
+    model = foreign(str(made_once("own chat model", write_chat_model)))
+    gd.evaluate(model, exam=exam, env=search, tasks=1, tries=1, sampling=gd.Sampling(max_tokens=3))
+    assert [asks in view for view in seen] == [False, True, True] and "{" not in seen[1]
+    assert search.template == before, "the caller's search keeps its wording"
 
 
 def test_the_command_line(cli, folder):

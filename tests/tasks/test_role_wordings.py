@@ -312,7 +312,7 @@ def test_mistakes_on_the_command_line(cli):
     refused(cli(*train, "--set", "roles.revize=mine.txt"), "unknown role that the recipe asks a model in 'revize'")
     grpo = ("train", "grpo", "--task", "chain:1", "--model", "sprig")
     refused(
-        cli(*grpo, "--set", "roles.verify=mine.txt"), "roles.verify: the recipe asks no model in a role; leave it out"
+        cli(*grpo, "--set", "roles.verify=mine.txt"), "roles.verify: nothing here asks a model in a role; leave it out"
     )
     assert not Path("runs").exists()
 

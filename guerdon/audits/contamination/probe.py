@@ -28,14 +28,22 @@ from guerdon.core.model import Model
 from guerdon.core.seeds import derive
 from guerdon.core.statistics import auc_interval
 from guerdon.core.task import Ask, Sampling, Task
+from guerdon.core.wordings import with_places, wording_of
 from guerdon.engine.player import Player
 from guerdon.envs.simple import single_turn
+from guerdon.models.model_facts import knows_roles
 from guerdon.models.probing import probe
+from guerdon.tasks.role_wordings import RoleWording
+from guerdon.tasks.roles import revise_view
 from guerdon.training.build import find_model
 
-ANOTHER_WAY = (
+AGAIN = RoleWording(
+    "another_way",
+    "another answer, in a different way",
+    ("prompt", "answer"),
+    revise_view("{prompt}", "{answer}"),
     "{prompt}\n\nHere is one answer, which may be right or wrong:\n{answer}\n\n"
-    "Give another answer, found in a different way."
+    "Give another answer, found in a different way.",
 )
 WORDS = {
     "self_critique": "Self-Critique",
@@ -84,7 +92,7 @@ def probe_contamination(
     *,
     check: Callable[[Task, str], float | None] | None = None,
     max_tokens: int = 256,
-    another_way: str = ANOTHER_WAY,
+    another_way: str = "",
     share: float = 0.2,
     resamples: int = 1000,
     seed: int = 0,
@@ -94,8 +102,9 @@ def probe_contamination(
 
     `model` is a name, a folder, a finished run's folder or a model. `members` are the problems it was trained on, as one truth
     for each of `tasks` or as their keys. `check` says which answers are right (a task source's `check`), for the comparison at
-    equal accuracy. `another_way` is how the second answer is asked for, over `{prompt}` and `{answer}`; `share` the share of
-    tokens of Min-K%. `at_once` problems are played and read together.
+    equal accuracy. `another_way` is how the second answer is asked for, over `{prompt}` and `{answer}`, or a file of that: by
+    default in the words that sprig was taught, and in a sentence for other models. `share` is the share of tokens of Min-K%.
+    `at_once` problems are played and read together.
 
     Args:
         model: a name, a folder, a finished run's folder, or a model.
@@ -103,7 +112,7 @@ def probe_contamination(
         members: those it was trained on: a truth for each of `tasks`, or their keys.
         check: decides which answers are right, for the comparison at equal accuracy.
         max_tokens: the most tokens of an answer.
-        another_way: prompt of the second answer, with `{prompt}` and `{answer}`.
+        another_way: prompt of the second answer, with `{prompt}` and `{answer}`, or a file of it; empty: by the model.
         share: share of tokens in Min-K%.
         resamples: bootstrap samples.
         seed: of sampling and of the bootstrap.
@@ -123,6 +132,9 @@ def probe_contamination(
     started = copy.copy(asked)
     started.start(seed, {"policy": started})
     known = _membership(tasks, members)
+    wording = AGAIN.sprig if knows_roles(started) else AGAIN.plain
+    if another_way:
+        wording = with_places(wording_of(another_way, AGAIN.name), {name: name for name in AGAIN.fields}, AGAIN.name)
     how = Sampling(temperature=0.0, max_tokens=max_tokens)
     play = Player({"policy": started}, {"policy": "policy"}, single_turn(), how, derive(seed, "contamination"), 1)
     problems: list[ProbedProblem] = []
@@ -130,7 +142,7 @@ def probe_contamination(
         some = tasks[at : at + at_once]
         first = [episode.segments[-1] for episode in play([Ask(task) for task in some])]
         twice = how.but(max_tokens=2 * max_tokens)
-        shown = [_shown_again(started, task, said, another_way) for task, said in zip(some, first, strict=True)]
+        shown = [_shown_again(started, task, said, wording) for task, said in zip(some, first, strict=True)]
         second = [
             episode.segments[-1]
             for episode in play([Ask(t, prompt=text, sampling=twice) for t, text in zip(some, shown, strict=True)])

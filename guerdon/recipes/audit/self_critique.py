@@ -20,15 +20,11 @@ from guerdon.core.needs import Needs
 from guerdon.core.recipe import Claim, Study, recipe
 from guerdon.core.seeds import generator
 from guerdon.curricula.plain import uniform
-from guerdon.models.model_facts import knows_roles
 from guerdon.recipes.house.grpo import grpo
 from guerdon.studies.halves import even_halves
 from guerdon.tasks.choosing import chosen
-from guerdon.tasks.roles import revise_view
 
 Detector = Literal["self_critique", "perplexity", "min_k", "min_k_plus", "entropy"]
-AS_TAUGHT = revise_view("{prompt}", "{answer}")  # sprig knows it
-IN_WORDS = "{prompt}\n\nHere is an answer to this:\n{answer}\n\nAnswer it again, in another way."  # for other models
 NAME = "self-critique detector"
 ARMS: dict[str, Any] = {"task": "countdown:1-6@256", "metric": "auc", "budget": 1_000_000}
 
@@ -49,7 +45,7 @@ def self_critique(
     model: Model,
     *,
     detector: Detector = "self_critique",
-    another_way: str = AS_TAUGHT,
+    another_way: str = "",  # how the second answer is asked for, over {prompt} and {answer}, or a file; empty: by the model
     prompts: int = 16,
     tries: int = 8,
     rl_lr: float = 2e-5,  # as grpo; all detectors classify the same problems, so nobody tunes it
@@ -66,7 +62,7 @@ def self_critique(
         lesson = chosen(task, tuple(i for i in range(size) if members[i]))
         learned: Any = grpo(task, model, prompts=prompts, tries=tries, lr=rl_lr, max_tokens=max_tokens, steps=steps)
         trained = run.train(learned.but(curriculum=uniform(lesson, tries)), budget=run.budget)
-        how = {"check": task.check, "max_tokens": max_tokens, "another_way": asked_of(model, another_way)}
+        how = {"check": task.check, "max_tokens": max_tokens, "another_way": another_way}
         told = probe_contamination(trained.model(), problems, members, **how)
         right = {m: [bool(p.right) for p in told.problems if p.member is m] for m in (True, False)}
         rates = {f"right_{name}": sum(right[m]) / len(right[m]) for name, m in (("members", True), ("others", False))}
@@ -74,8 +70,3 @@ def self_critique(
         return {"auc": areas[detector], "plain_auc": plain[detector], **rates, "balanced": areas, "unbalanced": plain}
 
     return Study(body)
-
-
-def asked_of(model: Model, another_way: str) -> str:
-    """The words for trying again, in plain language where the model does not know sprig's."""
-    return IN_WORDS if another_way == AS_TAUGHT and not knows_roles(model) else another_way
