@@ -4,6 +4,7 @@ skipped where that is not installed; nothing waits for the disk, and Python seld
 
 import fcntl
 import gc
+import itertools
 import os
 import random
 import secrets
@@ -73,15 +74,19 @@ def pytest_configure(config: pytest.Config) -> None:
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """`sampled(12, "name")`: of the cases of a test that takes `name`, `make test` tries 12, drawn anew for every release, and
-    `make slow` the others."""
-    matrices = defaultdict[tuple[str, int], list[pytest.Item]](list)
+    `make slow` the others. `sampled(5)`: of the tests of a file it runs 5, with all their cases."""
+    matrices = defaultdict[tuple[str, int], dict[str, list[pytest.Item]]](lambda: defaultdict(list))
     for item in items:
-        mark, call = item.get_closest_marker("sampled"), getattr(item, "callspec", None)
-        if mark and call and mark.args[1] in call.params and not item.get_closest_marker("slow"):
-            matrices[item.nodeid.partition("[")[0], mark.args[0]].append(item)
+        test, params = item.nodeid.partition("[")[0], getattr(getattr(item, "callspec", None), "params", {})
+        for mark in item.iter_markers("sampled") if not item.get_closest_marker("slow") else ():
+            count, *of = mark.args
+            if not of:
+                matrices[test.partition("::")[0], count][test].append(item)
+            elif of[0] in params:
+                matrices[test, count][item.nodeid].append(item)
     for (name, count), cases in matrices.items():
-        drawn = random.Random(f"{guerdon.__version__} {name}").sample(cases, min(count, len(cases)))
-        for item in {*cases} - {*drawn}:
+        drawn = random.Random(f"{guerdon.__version__} {name}").sample([*cases], min(count, len(cases)))
+        for item in itertools.chain.from_iterable(cases[each] for each in {*cases} - {*drawn}):
             item.add_marker(pytest.mark.slow)
 
 

@@ -82,6 +82,7 @@ def lora_run(tmp_path_factory):
 # --- language models ------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_sprig_is_the_same_model_in_transformers(sprig_run, tmp_path):
     written = gd.export(sprig_run, tmp_path / "out")
     assert written.architecture == "LlamaForCausalLM" and written.dtype == "float32" and written.notes == ()

@@ -70,13 +70,15 @@ def hung_up() -> Any:
     return file
 
 
-LEAVING = [(stream, both) for stream in (without_reader, hung_up) for both in (False, True)]
+SOME = [LINES[0], LINES[4], ()]
+LEAVING = [(stream, both, [*LINES]) for stream in (without_reader, hung_up) for both in (False, True)]
+LEFT = (without_reader, False, SOME)
 
 
-@pytest.mark.parametrize(("stream", "both"), mostly_slow(LEAVING, (without_reader, False)))
-def test_a_reader_that_leaves(cli, monkeypatch, capsys, stream, both, tried):
+@pytest.mark.parametrize(("stream", "both", "lines"), mostly_slow([LEFT, *LEAVING], LEFT))
+def test_a_reader_that_leaves(cli, monkeypatch, capsys, stream, both, lines, tried):
     """`train | head -1`, a terminal that is closed: every verb ends as if it had been read, and says nothing."""
-    for words in LINES:
+    for words in lines:
         with stream() as file, monkeypatch.context() as patch:
             patch.setattr(sys, "stdout", file)
             if both:
@@ -87,9 +89,10 @@ def test_a_reader_that_leaves(cli, monkeypatch, capsys, stream, both, tried):
     assert Run("a").status == "complete"
 
 
-def test_a_full_disk_behind_standard_output(cli, monkeypatch, capsys, tried):
+@pytest.mark.parametrize("lines", mostly_slow([SOME, [*LINES]], SOME), ids=["some", "all"])
+def test_a_full_disk_behind_standard_output(cli, monkeypatch, capsys, lines, tried):
     """`> /dev/full`: a run is complete with exit code 0; what only prints ends with 1; both say why."""
-    for words in LINES:
+    for words in lines:
         with open("/dev/full", "w") as file, monkeypatch.context() as patch:
             patch.setattr(sys, "stdout", file)
             code = main(words)

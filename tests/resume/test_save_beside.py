@@ -35,6 +35,8 @@ from guerdon.training import save_beside
 WAIT = 120.0  # seconds until a test that hangs is taken to fail
 EVERY = gd.Options(save_every=1, eval_tasks=0)
 
+pytestmark = pytest.mark.sampled(9)
+
 
 def train(out, steps=4, **more):
     return gd.train(everything.function(steps=steps), seed=5, out=out, options=EVERY, **more)

@@ -228,10 +228,12 @@ def test_tests_that_end_without_a_verdict(processes, tester, cause):
     assert (ran.cause, verdict(ran)) == (cause, "failed" if cause is Cause.BROKEN else "wrong"), ran
 
 
-def test_no_liar_is_better_off_than_wrong(pool):
+@pytest.mark.sampled(1, "part")
+@pytest.mark.parametrize("part", range(4))
+def test_no_liar_is_better_off_than_wrong(pool, part):
     """Every program of `hostile/tested`, which know the descriptors and forms of the sandbox: none is right, none failed."""
-    patient = Limits(cpu=1.0, wall=20.0)
-    verdicts = {each.name: verdict(pool.check_now(each.source, TESTS, limits=patient)) for each in attacks("tested")}
+    patient, these = Limits(cpu=1.0, wall=20.0), attacks("tested")[part::4]
+    verdicts = {each.name: verdict(pool.check_now(each.source, TESTS, limits=patient)) for each in these}
     assert set(verdicts.values()) == {"wrong"}, verdicts
 
 
@@ -244,6 +246,7 @@ def _worth(completion: str) -> float:
     return passes_tests(completion, **TESTED)
 
 
+@pytest.mark.slow
 def test_50_steps_beside_a_policy_that_always_writes_null(tmp_path):
     """A policy learns which text passes unit tests; all other texts write `null` where answers go, and so does every try of a
     second policy. No score fails in either run, and the first learns."""

@@ -68,9 +68,9 @@ async def in_company(pool: SandboxPool, hostile: list[Awaitable[Any]], each: int
     return ran, [result for result in results if isinstance(result, str) and result]
 
 
-def held(pool: SandboxPool, folder: Path, kind: str, run: Any) -> None:
-    """All attacks of a kind, and everything that must be true of them."""
-    these = attacks(kind)
+def held(pool: SandboxPool, folder: Path, kind: str, run: Any, part: int = 0, parts: int = 1) -> None:
+    """All attacks of a kind, or a part of them, and everything that must be true of them."""
+    these = attacks(kind)[part::parts]
     with victim(folder) as target:
         results, wrong = asyncio.run(in_company(pool, [run(target, attack) for attack in these]))
         for attack, ran in zip(these, results, strict=True):
@@ -87,11 +87,13 @@ def held(pool: SandboxPool, folder: Path, kind: str, run: Any) -> None:
     assert not wrong, "\n".join(wrong)
 
 
-def test_hostile_programs(pool, tmp_path):
+@pytest.mark.sampled(1, "part")
+@pytest.mark.parametrize("part", range(4))
+def test_hostile_programs(pool, tmp_path, part):
     async def run(target, attack: Attack) -> Ran:
         return await pool.python(attack.source, stdin=target.facts(), limits=attack.limits)
 
-    held(pool, tmp_path, "alone", run)
+    held(pool, tmp_path, "alone", run, part, parts=4)
 
 
 def test_programs_that_lie_to_their_tests(pool, tmp_path):
