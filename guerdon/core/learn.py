@@ -21,8 +21,9 @@ from guerdon.core.batch import COARSE, Batch, Group
 from guerdon.core.errors import GpuFull, RunStopped, UserError, unknown
 from guerdon.core.field_columns import FieldColumns
 from guerdon.core.gradient_passes import UNORDERED, exact, held_by_others
+from guerdon.core.one_turn import OneTurn
 from guerdon.core.optim import adam
-from guerdon.core.part import knob, label, live, part, state
+from guerdon.core.part import knob, label, live, part, state, walk
 from guerdon.core.play import Play, played_by
 from guerdon.core.schedule import settled
 
@@ -38,10 +39,11 @@ class Loss(Protocol):
 
     Returns a loss and metrics that are sums over the micro-batch divided by `batch.count`: both add up over micro-batches.
     It may also have `silent(batch)`: [K] the tracks that cannot change the weights, which are then not read at all;
-    `derive(metrics)`: metrics computed from an update's sums that are not sums themselves; and `together`: "episode" (the
-    default), "ask" or "task", what no micro-batch may split, for it compares the tries inside; and `row_groups`: losses, each
-    with the selection, or the role, that its rows are of, where they are not all of the learner's (`losses.on`, which has a
-    `title` for its metrics).
+    `derive(metrics)`: metrics computed from an update's sums that are not sums themselves; `together`: "episode" (the
+    default), "ask" or "task", what no micro-batch may split, for it compares the tries inside; `own_logp`: that it takes the
+    log-probs of sampling for the policy's, and refuses tries with `Sampling.guides`; and `row_groups`: losses, each with the
+    selection, or the role, that its rows are of, where they are not all of the learner's (`losses.on`, which has a `title` for
+    its metrics).
     """
 
     @property
@@ -63,6 +65,17 @@ def row_groups(loss: Any, on: Any = None) -> list[tuple[Any, Any]]:
     """The terms of a loss by the rows they learn from: a selection or a role, and a loss. `on` selects the rows of a loss that
     names none."""
     return [(on if own is None else own, each) for own, each in getattr(loss, "row_groups", [(None, loss)])]
+
+
+def refuse_guided(parts: Any) -> None:
+    """Refuse, for tries that were guided, parts that take the log-probs of sampling for those of the policy: they declare
+    `own_logp`."""
+    for _, member in walk(parts):
+        if getattr(member, "own_logp", False):
+            raise UserError(
+                f"{label(member)} takes the log-probs of sampling for the policy's, and with sampling.guides they are the"
+                " mixture's: leave guides out" + (", or give it old=truncated()" if hasattr(member, "old") else "")
+            )
 
 
 def needs_of(on: Any, loss: Any) -> tuple[str, ...]:
@@ -176,6 +189,9 @@ class Learn(FieldColumns):
             play.log(**{f"{self.model}/skipped": 1.0})
             self._note(_why_none(self, batch), play)
             return batch
+        for rows, loss in learned:
+            if not isinstance(rows.episodes, OneTurn) and any(how.weighted_guides for how in rows.sampling):
+                refuse_guided(loss)
         lr = play.at(self.opt.lr)
         for group in self.optimiser.param_groups:
             group["lr"] = lr

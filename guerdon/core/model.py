@@ -21,8 +21,9 @@ from torch import Tensor, nn
 from guerdon.core.batch import Batch
 from guerdon.core.column import Per
 from guerdon.core.episode import End, Segment
-from guerdon.core.errors import UserError
+from guerdon.core.errors import UserError, unknown
 from guerdon.core.gradient_passes import steps_held
+from guerdon.core.part import label
 from guerdon.core.renamed import OldName, say_renamed
 from guerdon.core.task import Sampling
 from guerdon.core.tensor_hashes import frozen_hash, known_chain_hash
@@ -69,6 +70,7 @@ class Model(abc.ABC):
 
     reads: ClassVar[Mapping[str, Per]] = {"logp": "step"}
     trains: ClassVar[bool] = True
+    takes_guides: ClassVar[bool] = False  # whether others of its class may guide its sampling
     apart: ClassVar[bool] = (
         False  # whether a step is read from its segment's context alone, without the steps before it
     )
@@ -198,6 +200,29 @@ def check_reader(name: str, models: Mapping[str, Model], seats: Mapping[str, str
         f"model {name!r} cannot read what {' and '.join(map(repr, sorted(others)))} wrote: their tokenizers differ; use a model"
         " with the same tokenizer"
     )
+
+
+def check_guides(sampling: Sampling, models: Mapping[str, Model], acting: Iterable[str]) -> None:
+    """Refuse guides that could not guide the models that act."""
+
+    def behind(name: str) -> Model:
+        of = getattr(models[name], "of", None)
+        return models[name] if of is None or of not in models else behind(of)
+
+    for guide, _ in sampling.guides:
+        if guide not in models:
+            raise unknown("model that guides", guide, models)
+        for name in acting:
+            own, other = behind(name), behind(guide)
+            if not own.takes_guides or type(own) is not type(other):
+                kinds = f"{name!r} is a {label(own)} and {guide!r} a {label(other)}"
+                raise UserError(
+                    f"{kinds}: sampling.guides need two language models that the engine runs (lm), or two tables"
+                )
+            if own.vocabulary != other.vocabulary:
+                raise UserError(
+                    f"{guide!r} cannot guide {name!r}: their tokenizers differ; use a model with the same tokenizer"
+                )
 
 
 def shared(models: Iterable[Model]) -> dict[int, Any]:

@@ -19,8 +19,8 @@ from guerdon.core.budget import Budget, Unit
 from guerdon.core.errors import UserError, unknown
 from guerdon.core.knob_values import check_value, parse, type_hints
 from guerdon.core.lazy import in_notebook
-from guerdon.core.learn import Learn, row_groups
-from guerdon.core.model import Model, check_reader, is_read, level_of
+from guerdon.core.learn import Learn, refuse_guided, row_groups
+from guerdon.core.model import Model, check_guides, check_reader, is_read, level_of
 from guerdon.core.needs import ROWS, Needs, Rows
 from guerdon.core.part import (
     check_knobs,
@@ -145,6 +145,9 @@ class Recipe:
             of = getattr(model, "of", None)
             if of is not None and of not in self.models:
                 raise unknown(f"model that {name!r} copies", of, self.models)
+        check_guides(self.sampling, self.models, self.seats.values())
+        if self.sampling.weighted_guides:
+            refuse_guided(self.stages)
         for _, member in walk(self):
             check_knobs(member)  # they may have been set since they were checked
             if isinstance(member, Learn):

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
 
 from guerdon.core.errors import UserError
 from guerdon.core.lazy import in_notebook
-from guerdon.core.part import knob, label, part
+from guerdon.core.part import knob, label, part, set_known
 from guerdon.core.shown_text import cut
 
 if TYPE_CHECKING:
@@ -209,6 +210,10 @@ def kinds_of(source: TaskSource) -> dict[str, TaskSource]:
 class Sampling:
     """How a model samples. `temperature=0` is greedy. The recorded log-prob is of this distribution, not the raw one.
 
+    `guides` are other models of the run by name, each with a weight $w$: at every token $w\\log p_{guide}$ is added to the
+    logits of the model that acts, before temperature and cuts. On a command line, `arm:0.5,other:-0.2`. A guide must be of the
+    same kind and have the same tokens; weight 0 leaves it out.
+
     Args:
         temperature: divides the logits; 0 is greedy.
         max_tokens: the most tokens of a turn.
@@ -216,6 +221,7 @@ class Sampling:
         top_p: keep the likeliest tokens up to this probability mass.
         min_p: keep tokens of at least this share of the likeliest one's probability.
         stop: strings that end a turn.
+        guides: models whose log-probs are added, each `(name, weight)`.
 
     >>> import guerdon as gd
     >>> gd.Sampling(temperature=0.7, max_tokens=64, stop=("\\n\\n",))
@@ -228,6 +234,10 @@ class Sampling:
     top_p: float = knob(default=1.0, gt=0.0, le=1.0)
     min_p: float = knob(default=0.0, ge=0.0, le=1.0)
     stop: tuple[str, ...] = ()
+    guides: tuple[tuple[str, float], ...] = knob(default=(), absent=())
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        set_known(self, name, _guides(value) if name == "guides" else value)
 
     def but(self, **changes: Any) -> Sampling:
         return dataclasses.replace(self, **changes)
@@ -237,14 +247,34 @@ class Sampling:
         """Whether unlikely choices are left out."""
         return bool(self.top_k) or self.top_p < 1 or self.min_p > 0
 
+    @property
+    def weighted_guides(self) -> tuple[tuple[str, float], ...]:
+        """Those that count."""
+        return tuple(guide for guide in self.guides if guide[1]) if self.guides else ()
+
     def _key(self) -> tuple[Any, ...]:
-        return (*dataclasses.astuple(self)[:-1], tuple(self.stop))  # a list of stops is the same as a tuple of them
+        *others, _, guides = dataclasses.astuple(self)
+        return (*others, tuple(self.stop), guides)  # a list of stops is the same as a tuple of them
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Sampling) and self._key() == other._key()
 
     def __hash__(self) -> int:
         return hash(self._key())
+
+
+def _guides(given: Any) -> tuple[tuple[str, float], ...]:
+    """Names and weights of guides, as pairs or as a command line has them."""
+    pairs = [each.rpartition(":")[::2] for each in given.split(",") if each] if isinstance(given, str) else given
+    try:
+        guides = tuple((name, float(weight)) for name, weight in pairs)
+    except (TypeError, ValueError):
+        guides = (("", 0.0),)
+    if not all(isinstance(name, str) and name and math.isfinite(weight) for name, weight in guides):
+        raise UserError(f"Sampling.guides are models by name, each with a weight: (('arm', 0.5),), not {given!r}")
+    if len(dict(guides)) < len(guides):
+        raise UserError(f"Sampling.guides name a model twice: {given!r}; add up its weights")
+    return guides
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ A teacher's credit of a token is how much likelier the teacher finds it than the
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 import torch
 
@@ -196,6 +196,7 @@ class teacher_log_ratio(FieldColumns):
     [0.5, -1.0]
     """
 
+    own_logp: ClassVar[bool] = True
     teacher: LogpOf = "teacher"
     gives_to: Gives = "teacher_gain"
 

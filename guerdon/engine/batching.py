@@ -18,8 +18,10 @@ from torch import Tensor
 
 from guerdon.core.errors import GpuFull, UserError, is_gpu_full, unknown
 from guerdon.core.model import Model, Reply, Request
+from guerdon.core.task import Sampling
 from guerdon.engine.continuous import Continuous
 from guerdon.engine.foreign_sampler import ForeignSampler
+from guerdon.engine.guided import Guides, guides_of
 from guerdon.models.foreign_model import foreign
 from guerdon.models.language_model import lm
 from guerdon.models.probing import Item, probe
@@ -58,8 +60,8 @@ class Sampler(Protocol):
 class AtOnce:
     """Of a model that has `act`."""
 
-    def __init__(self, model: Model) -> None:
-        self.model = model
+    def __init__(self, model: Model, guides: Guides = ()) -> None:
+        self.model, self.more = model, [guides] if guides else []
         self.waiting: list[tuple[int, Request]] = []
 
     @property
@@ -72,21 +74,25 @@ class AtOnce:
     def step(self) -> list[tuple[int, Reply]]:
         asked, self.waiting = self.waiting, []
         with torch.no_grad():
-            replies = self.model.act([request for _, request in asked])
+            replies = self.model.act([request for _, request in asked], *self.more)
         self.model.meter.read += sum(len(reply.context) for reply in replies)
         return [(ticket, reply) for (ticket, _), reply in zip(asked, replies, strict=True)]
 
 
-def open_sampler(model: Model) -> Sampler:
+def open_sampler(model: Model, guides: Guides = ()) -> Sampler:
     model = behind(model)
     if isinstance(model, lm):
-        return Continuous(model)
-    return ForeignSampler(model) if isinstance(model, foreign) else AtOnce(model)
+        return Continuous(model, guides)
+    return ForeignSampler(model) if isinstance(model, foreign) else AtOnce(model, guides)
 
 
-def answer(model: Model, requests: Sequence[Request]) -> list[Reply]:
-    """Answer requests, outside of any episode."""
-    sampler = open_sampler(model)
+def answer(model: Model, requests: Sequence[Request], models: Mapping[str, Model] | None = None) -> list[Reply]:
+    """Answer requests, outside of any episode. Guides are the same for all, and `models` has them by name."""
+    guides = {request.sampling.guides for request in requests} - {()}
+    if len(guides) > 1 or (guides and not all(request.sampling.guides for request in requests)):
+        raise UserError("requests that are answered together need the same sampling.guides")
+    there = {"model": model, **(models or {})}
+    sampler = open_sampler(model, guides_of("model", Sampling(guides=guides.pop()), there) if guides else ())
     for ticket, request in enumerate(requests):
         sampler.add(ticket, request)
     replies: dict[int, Reply] = {}
@@ -98,9 +104,9 @@ def answer(model: Model, requests: Sequence[Request]) -> list[Reply]:
 class SamplingQueue:
     """The requests put to one model, and who waits for them."""
 
-    def __init__(self, name: str, model: Model) -> None:
+    def __init__(self, name: str, model: Model, guides: Guides = ()) -> None:
         self.name = name
-        self.sampler: Sampler = open_sampler(model)
+        self.sampler: Sampler = open_sampler(model, guides)
         self.waiting: dict[int, tuple[Request, Promise[Reply]]] = {}
         self.tickets = 0
 
@@ -183,7 +189,7 @@ class Batcher(abc.ABC):
 
     def __init__(self, models: Mapping[str, Model]) -> None:
         self.models = models
-        self.sampling: dict[str, SamplingQueue] = {}
+        self.sampling: dict[tuple[str, tuple[tuple[str, float], ...]], SamplingQueue] = {}  # by model and guides
         self.reading: dict[str, ReadingQueue] = {}
         self.calls = 0
         self.tokens = 0
@@ -199,10 +205,12 @@ class Batcher(abc.ABC):
         """For an episode to wait for: what it was promised comes after a `turn`."""
 
     def call(self, name: str, request: Request) -> Promise[Reply]:
-        if name not in self.sampling:
-            self.sampling[name] = SamplingQueue(name, self.models[name])
+        which = (name, request.sampling.weighted_guides)
+        if which not in self.sampling:
+            guides = guides_of(name, request.sampling, self.models) if request.sampling.guides else ()
+            self.sampling[which] = SamplingQueue(name, self.models[name], guides)
         promise = self.promise()
-        self.sampling[name].add(request, promise)
+        self.sampling[which].add(request, promise)
         return promise
 
     def read(self, name: str, item: Item, want: Sequence[str]) -> Promise[dict[str, Tensor]]:

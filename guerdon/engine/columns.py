@@ -3,7 +3,7 @@
 A prompt is encoded once for all tries at it, tokens come as one matrix, texts are spelled together.
 What is played is what the environment's own `play` would have made, to the last bit; what it does not fit is played
 there: a try that starts in the middle of another, a seat whose model is not one of our language models, several models in one
-seat. Listeners receive tries as they end; without listeners episodes are built on first access.
+seat, guides. Listeners receive tries as they end; without listeners episodes are built on first access.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def in_columns(
     """Asks that are yet to be played, the first of which is number `place[2]` of step `place[1]` in a run of seed `place[0]`;
     None where they are to be played by the environment's own code."""
     role = role_of_one_turn(env)
-    if role is None or any(ask.prefix is not None for ask in asks):
+    if role is None or any(ask.prefix is not None or (ask.sampling or sampling).guides for ask in asks):
         return None
     names = {ask.seated(seats).get(role) for ask in asks}
     name = names.pop() if len(names) == 1 else None

@@ -18,6 +18,7 @@ from guerdon.core.model import Reply, Request
 from guerdon.engine.cpu import CpuDecoding
 from guerdon.engine.cuda import cuda_decoding
 from guerdon.engine.decoding import Decoding, Prompt
+from guerdon.engine.guided import GuidedDecoding, Guides
 from guerdon.engine.transcripts import EndedRow, TranscriptRow, Transcripts
 from guerdon.models.language_model import lm
 from guerdon.models.text import TokenRequest
@@ -29,10 +30,14 @@ class Continuous:
     The first places are of rows that are sampled now, those behind them of rows that ended: a next turn may continue there.
     """
 
-    def __init__(self, model: lm, rows: int = 1 << 20) -> None:
+    def __init__(self, model: lm, guides: Guides = (), rows: int = 1 << 20) -> None:
         self.model, self.most = model, rows
         net = model.decoder
-        self.decoding: Decoding = cuda_decoding(net) if net.device.type == "cuda" else CpuDecoding(net)
+        self.decoding: Decoding
+        if guides:
+            self.decoding = GuidedDecoding(model, guides)
+        else:
+            self.decoding = cuda_decoding(net) if net.device.type == "cuda" else CpuDecoding(net)
         self.transcripts = Transcripts(model.ends)
         self.waiting: deque[TranscriptRow] = deque()
         self.live: list[TranscriptRow] = []  # place b is live[b]'s ...
@@ -41,7 +46,10 @@ class Continuous:
         self.keeps = True  # whether what ended rows have read is kept for next turns
 
     def add(self, ticket: int, request: Request) -> None:
-        self.waiting.append(self.transcripts.open(ticket, self.model.token_request(request)))
+        asked = self.model.token_request(request)
+        if isinstance(self.decoding, GuidedDecoding):
+            asked = self.decoding.fitting(asked)
+        self.waiting.append(self.transcripts.open(ticket, asked))
 
     @property
     def busy(self) -> bool:

@@ -77,18 +77,24 @@ class CpuDecoding:
         return logits
 
     def begin(self, first: int, logits: Tensor, requests: Sequence[TokenRequest]) -> Sampled:
+        self.enter(first, requests)
+        return self.draw(first, logits, requests)
+
+    def enter(self, first: int, requests: Sequence[TokenRequest]) -> None:
         for row, r in enumerate(requests, start=first):
             self.draws[row] = random.Random(r.request.seed)
-        return self._sample(first, logits, requests)
 
     def advance(self, token: npt.NDArray[np.int64], requests: Sequence[TokenRequest]) -> Sampled:
-        live = len(requests)
+        return self.draw(0, self.extend(token), requests)
+
+    def extend(self, token: npt.NDArray[np.int64]) -> Tensor:
+        live = len(token)
         tokens = F.pad(torch.from_numpy(token), (0, self.cache.extend(live).rows - live))
         hidden = self.net(tokens, self.cache, self.weights)
         self.cache.length[:live] += 1
-        return self._sample(0, self.net.logits(hidden)[:live], requests)
+        return self.net.logits(hidden)[:live]
 
-    def _sample(self, first: int, logits: Tensor, requests: Sequence[TokenRequest]) -> Sampled:
+    def draw(self, first: int, logits: Tensor, requests: Sequence[TokenRequest]) -> Sampled:
         logp = distribution(logits, [r.sampling for r in requests])
         chosen = choose(logp, [draw.random() for draw in self.draws[first : first + len(requests)]])
         return Sampled(chosen.numpy()[None], logp.gather(1, chosen[:, None]).numpy().T)

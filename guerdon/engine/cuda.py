@@ -165,13 +165,13 @@ class CudaDecoding:
         return np.array(self.pages.rows[row], np.int64)[n // PAGE] * PAGE + n % PAGE
 
     def begin(self, first: int, logits: Tensor, requests: Sequence[TokenRequest]) -> Sampled:
-        self.asked[first : first + len(requests)] = map(_Asked.of, requests)
-        token, logp = self._draw(logits, self.length[first : first + len(requests)], requests)
-        return Sampled(token.cpu().numpy()[None], logp.cpu().numpy()[None])
+        self.enter(first, requests)
+        return self.draw(first, logits, requests)
 
-    def _draw(
-        self, logits: Tensor, position: npt.NDArray[np.int64], requests: Sequence[TokenRequest]
-    ) -> tuple[Tensor, Tensor]:
+    def enter(self, first: int, requests: Sequence[TokenRequest]) -> None:
+        self.asked[first : first + len(requests)] = map(_Asked.of, requests)
+
+    def draw(self, first: int, logits: Tensor, requests: Sequence[TokenRequest]) -> Sampled:
         from guerdon.models.kernels.sample import sample, vocabulary_splits
 
         heat = [float(r.sampling.temperature) for r in requests]
@@ -179,8 +179,10 @@ class CudaDecoding:
             logits = distribution(logits, [r.sampling for r in requests])
             heat = [h and 1.0 for h in heat]  # it is tempered already
         seed = torch.tensor([signed(r.request.seed) for r in requests], device=self.device)
-        at = torch.from_numpy(position.astype(np.int32)).to(self.device)
-        return sample(logits, seed, at, torch.tensor(heat, device=self.device), vocabulary_splits(logits.shape[1]))
+        at = torch.from_numpy(self.length[first : first + len(requests)].astype(np.int32)).to(self.device)
+        temperature = torch.tensor(heat, device=self.device)
+        token, logp = sample(logits, seed, at, temperature, vocabulary_splits(logits.shape[1]))
+        return Sampled(token.cpu().numpy()[None], logp.cpu().numpy()[None])
 
     # --- rounds ---------------------------------------------------------------------------------------------------
 
@@ -188,22 +190,26 @@ class CudaDecoding:
         live = len(requests)
         if self.moved or live != self.live:
             self._tell(token)
+        if self.cut:
+            return self.draw(0, self.extend(token), requests)
         self.state.tick.zero_()
-        stop, cut = self.stop, self.cut
-        count = 1 if cut else int(min(ROUND, (stop - self.length[:live]).max()))
+        count = int(min(ROUND, (self.stop - self.length[:live]).max()))
+        run = self._graph(min(bucket(live), self.state.rows), self.longest)
+        for _ in range(count):
+            run()
+        self.length[:live] = np.minimum(self.length[:live] + count, self.stop)
+        self.moved = False
+        return self.state.sampled(count, live)
+
+    def extend(self, token: npt.NDArray[np.int64]) -> Tensor:
+        live = len(token)
+        if self.moved or live != self.live:
+            self._tell(token)
         rows = min(bucket(live), self.state.rows)
-        if cut:
-            hidden = self.net(self.state.token[:rows], _Extending(self, rows, self.longest), self.weights)
-            drawn = self._draw(self.net.logits(hidden[:live]), self.length[:live] + 1, requests)
-            sampled = Sampled(drawn[0].cpu().numpy()[None], drawn[1].cpu().numpy()[None])
-        else:
-            run = self._graph(rows, self.longest)
-            for _ in range(count):
-                run()
-            sampled = self.state.sampled(count, live)
-        self.length[:live] = np.minimum(self.length[:live] + count, stop)
-        self.moved = cut  # a token that was drawn outside of the graph is not where the next round looks for it
-        return sampled
+        hidden = self.net(self.state.token[:rows], _Extending(self, rows, self.longest), self.weights)
+        self.length[:live] += 1
+        self.moved = True  # a token that is drawn outside of the graph is not where the next round looks for it
+        return self.net.logits(hidden[:live])
 
     def _tell(self, token: npt.NDArray[np.int64]) -> None:
         """Copy the position of every row to the device, and give each all the pages it may need: until a row comes or goes,

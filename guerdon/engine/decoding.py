@@ -60,6 +60,15 @@ class Decoding(Protocol):
     def begin(self, first: int, logits: Tensor, requests: Sequence[TokenRequest]) -> Sampled:
         """Sample the first token of rows from `first` on, whose prompts were read."""
 
+    def enter(self, first: int, requests: Sequence[TokenRequest]) -> None:
+        """What `begin` does of rows whose first token is drawn elsewhere: note what was asked of them."""
+
+    def extend(self, token: npt.NDArray[np.int64]) -> Tensor:
+        """[B, V] logits after the first rows were given their latest tokens."""
+
+    def draw(self, first: int, logits: Tensor, requests: Sequence[TokenRequest]) -> Sampled:
+        """Sample a token of rows from `first` on by such logits."""
+
     def advance(self, token: npt.NDArray[np.int64], requests: Sequence[TokenRequest]) -> Sampled:
         """Give the first rows their latest tokens and sample one or several more."""
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from guerdon.core.batch import Batch
 from guerdon.core.errors import UserError, unknown
-from guerdon.core.model import Model, is_read
+from guerdon.core.model import Model, check_guides, is_read
 from guerdon.core.part import knob, label, live, part
 from guerdon.core.play import Play
 from guerdon.core.task import Ask, Sampling, Task
@@ -98,6 +98,8 @@ class Exam:
         for role in (*getattr(self.env or env, "roles", ()), self.role):
             if role not in mine:
                 raise unknown(f"role {who} without a seat", role, mine)
+        if self.sampling is not None:
+            check_guides(self.sampling, models, mine.values())
         there = {f"{name}.{want}" for name, model in models.items() for want in model.readings(models)}
         there |= {TRUTH} if self.truth is not None else set()
         if not self.metrics and self.truth is None:

@@ -23,6 +23,7 @@ class FunctionLoss(FunctionPart, Term):
     constant: float
 
     wants: ClassVar[tuple[str, ...]]
+    own_logp: ClassVar[bool]
 
     def __call__(self, batch: Batch, live: Mapping[str, Tensor]) -> tuple[Tensor, dict[str, Tensor]]:
         given = batch.weight > 0  # what was not sampled has no log-prob, and weighs nothing
@@ -67,6 +68,6 @@ def loss(*, mean: Mean = "track") -> Callable[[Callable[..., Any]], Any]:
         names = function.__code__.co_varnames[: function.__code__.co_argcount]
         wants = tuple(name for name in LIVE if name in names or name == "logp")
         more = {"mean": (Mean, mean), "constant": (float, 1.0)}
-        return part_of(function, FunctionLoss, ("batch", "old", *LIVE), more, wants=wants)
+        return part_of(function, FunctionLoss, ("batch", "old", *LIVE), more, wants=wants, own_logp="old" in names)
 
     return decorate

@@ -6,7 +6,7 @@ The stage `kl_cost` puts the divergence into the reward before credit is assigne
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Literal
+from typing import ClassVar, Literal
 
 import torch
 from torch import Tensor
@@ -150,6 +150,7 @@ class kl_cost(FieldColumns):
     [-0.05, 0.85]
     """
 
+    own_logp: ClassVar[bool] = True
     weight: float = knob(default=0.05, ge=0.0)  # TRL's PPO and RLOO
     to: LogpOf = "reference"
     kind: Estimate = "k1"

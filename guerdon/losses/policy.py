@@ -66,6 +66,11 @@ class PolicyLoss(Term):
         return (self.advantage, *self._named, *(self.old.needs if self.old is not None else ()))
 
     @property
+    def own_logp(self) -> bool:
+        """Whether its ratio is to the log-probs of sampling."""
+        return self.old is None or not self.old.column
+
+    @property
     def _named(self) -> tuple[str, ...]:
         """The bounds that are columns."""
         return tuple(bound for bound in (self.low, self.high) if isinstance(bound, str))

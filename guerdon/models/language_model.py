@@ -82,6 +82,7 @@ class lm(TextModel):
     recompute: bool = knob(default=False, hashed=False)
     value: bool | head = False
 
+    takes_guides: ClassVar[bool] = True
     reads: ClassVar[Mapping[str, Per]] = {
         **dict.fromkeys(("logp", "entropy", "certainty", "top_token", "top_logp", "logp_at", "hidden"), "step"),
         f"{NEXT}TOKEN": "track",

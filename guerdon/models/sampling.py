@@ -27,6 +27,18 @@ def distribution(logits: Tensor, how: Sequence[Sampling]) -> Tensor:
     return logp
 
 
+def guided(logits: Tensor, guides: Sequence[tuple[Tensor, float]]) -> Tensor:
+    """[B, V] the logits of a model, with the log-probs of others added by their weights. Where one of them has fewer numbers,
+    for it pads its vocabulary less, what is beyond them is never drawn."""
+    mixed = logits.float().clone()
+    for other, weight in guides:
+        logp = torch.log_softmax(other.to(mixed.device).float(), dim=-1)
+        both = min(mixed.shape[1], logp.shape[1])
+        mixed[:, :both] += weight * logp[:, :both]
+        mixed[:, both:] = float("-inf")
+    return mixed
+
+
 def scores(logits: Tensor, how: Sequence[Sampling], token: Tensor) -> tuple[Tensor, Tensor]:
     """[N] log-prob of tokens and [N] entropy, with gradients, of distributions that are cut short.
 

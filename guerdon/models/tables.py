@@ -21,7 +21,7 @@ from guerdon.core.episode import End, Segment
 from guerdon.core.errors import UserError
 from guerdon.core.model import Model, Reply, Request
 from guerdon.core.part import knob, part
-from guerdon.models.sampling import choose, distribution, scores
+from guerdon.models.sampling import choose, distribution, guided, scores
 
 FNV_START, FNV_PRIME, MASK = 0xCBF29CE484222325, 0x100000001B3, (1 << 64) - 1
 
@@ -58,6 +58,7 @@ class tabular(Model):
     rows: int = knob(default=16384, ge=1)
     spread: float = knob(default=0.0, ge=0.0)
 
+    takes_guides: ClassVar[bool] = True
     reads: ClassVar[dict[str, Literal["step", "track"]]] = {"logp": "step", "entropy": "step"}
 
     @property
@@ -67,7 +68,8 @@ class tabular(Model):
 
     @property
     def vocabulary(self) -> dict[str, int]:
-        return {name: action for action, name in enumerate(self.vocab)}
+        """With the end action, spelled as nothing, where there is one."""
+        return {name: action for action, name in enumerate([*self.vocab, *([""] if self.length == 0 else [])])}
 
     def build(self, seed: int) -> nn.Module:
         return Table(self.rows, len(self.vocab) + (self.length == 0), float(self.spread), seed)
@@ -79,9 +81,13 @@ class tabular(Model):
     def decode(self, actions: Iterable[int]) -> str:
         return "".join(self.vocab[a] for a in actions if a != self.end_action)
 
-    def act(self, requests: Sequence[Request]) -> list[Reply]:
+    def logits_of(self, rows: Sequence[int]) -> Tensor:
+        """[B, V] of situations by their hashes."""
         logits = self.weights.logits
         assert isinstance(logits, Tensor)
+        return logits[torch.tensor([_place(row, self.rows) for row in rows])]
+
+    def act(self, requests: Sequence[Request], guides: Sequence[tuple[tabular, float]] = ()) -> list[Reply]:
         rows = [_mix(_path(r), self.encode(r.view), given=r.given) for r in requests]
         limit = [self._limit(r) for r in requests]
         draw = [random.Random(r.seed) for r in requests]
@@ -89,7 +95,10 @@ class tabular(Model):
         logp: list[list[float]] = [[float("nan")] * len(r.given) for r in requests]
         alive = [i for i in range(len(requests)) if self._goes_on(requests[i], actions[i], limit[i])]
         while alive:
-            table = logits[torch.tensor([_place(rows[i], self.rows) for i in alive])]
+            here = [rows[i] for i in alive]
+            table = self.logits_of(here)
+            if guides:
+                table = guided(table, [(other.logits_of(here), weight) for other, weight in guides])
             logp_all = distribution(table, [requests[i].sampling for i in alive])
             chosen = choose(logp_all, [draw[i].random() for i in alive])
             for i, a, lp in zip(
