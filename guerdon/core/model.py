@@ -150,6 +150,11 @@ class Model(abc.ABC):
         return None
 
     @property
+    def drawn_from(self) -> Any:
+        """What its actions are drawn from: models with the same may guide each other."""
+        return self.vocabulary
+
+    @property
     def max_positions(self) -> int | None:
         """The most it can look at, what it is shown and what it does together; None where there is no limit."""
         return None
@@ -219,7 +224,7 @@ def check_guides(sampling: Sampling, models: Mapping[str, Model], acting: Iterab
                 raise UserError(
                     f"{kinds}: sampling.guides need two language models that the engine runs (lm), or two tables"
                 )
-            if own.vocabulary != other.vocabulary:
+            if own.drawn_from != other.drawn_from:
                 raise UserError(
                     f"{guide!r} cannot guide {name!r}: their tokenizers differ; use a model with the same tokenizer"
                 )

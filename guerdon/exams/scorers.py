@@ -180,11 +180,12 @@ class implicit_pairs:
 
     `pair_accuracy` is the share with $r^+>r^-$ (a tie counts half: a policy that has not moved is at a half), `pair_margin`
     the mean of $r^+-r^-$, `pairs_examined` how many there were. With `across` pairs are of any two prompts, for answers that
-    are labelled one by one. It measures what the policy has learned to distinguish, not what it writes.
+    are labelled one by one. Without a `reference` the reward is $\beta\sum_t\log\pi(y_t)$. It measures what the policy has
+    learned to distinguish, not what it writes.
 
     Args:
         model: name of the trained model.
-        reference: name of the reference model.
+        reference: name of the reference model; "" for none.
         beta: scale of the log-ratio.
         across: compare answers to different prompts too.
 
@@ -200,11 +201,13 @@ class implicit_pairs:
 
     @property
     def needs(self) -> tuple[str, ...]:
-        return (TRUTH, f"{self.model}.logp", f"{self.reference}.logp")
+        return (TRUTH, f"{self.model}.logp", *([f"{self.reference}.logp"] if self.reference else []))
 
     def __call__(self, sitting: Sitting) -> dict[str, Any]:
         batch = sitting.batch
-        gain = (batch[f"{self.model}.logp"] - batch[f"{self.reference}.logp"]).double()
+        gain = batch[f"{self.model}.logp"].double()
+        if self.reference:
+            gain = (batch[f"{self.model}.logp"] - batch[f"{self.reference}.logp"]).double()
         implied = self.beta * torch.stack([gain[steps].sum() for steps in batch.steps_by_track()])
         right, group = batch[TRUTH], batch.group("task")[0]
         alike = (group[:, None] == group[None, :]) | self.across

@@ -68,8 +68,11 @@ class tabular(Model):
 
     @property
     def vocabulary(self) -> dict[str, int]:
-        """With the end action, spelled as nothing, where there is one."""
-        return {name: action for action, name in enumerate([*self.vocab, *([""] if self.length == 0 else [])])}
+        return {name: action for action, name in enumerate(self.vocab)}
+
+    @property
+    def drawn_from(self) -> tuple[str, bool]:
+        return self.vocab, self.length == 0
 
     def build(self, seed: int) -> nn.Module:
         return Table(self.rows, len(self.vocab) + (self.length == 0), float(self.spread), seed)
