@@ -11,6 +11,8 @@ from guerdon.cli.options import Json, Reward, Task, Trust, parse_settings, takes
 from guerdon.cli.output import Output, percent, rate
 from guerdon.cli.typed_names import refuse_typos
 from guerdon.core.errors import UserError
+from guerdon.core.part import set_knob
+from guerdon.core.task import Sampling
 
 BestOf = Annotated[
     int | None,
@@ -30,12 +32,12 @@ Scorer = Annotated[
     str | None,
     typer.Option("--scorer", metavar="RUN", help="The scorer for --search: a finished run of process_reward_model."),
 ]
-SearchSettings = Annotated[
+Settings = Annotated[
     list[str] | None,
     typer.Option(
         "--set",
         metavar="KNOB=VALUE",
-        help="A knob of the search or scorer: search.width=4, scorer.reduce_steps=min; repeatable.",
+        help="A knob of the sampling, search or scorer: sampling.guides=MODEL:1, search.width=4; repeatable.",
     ),
 ]
 
@@ -49,7 +51,7 @@ def evaluate(
     best_of: BestOf = None,
     search: Search = None,
     scorer: Scorer = None,
-    settings: SearchSettings = None,
+    settings: Settings = None,
     k: Annotated[
         int | None,
         typer.Option("--k", metavar="N", min=1, help="Tries per task.  [default: 16; with --search: equal tokens]"),
@@ -80,13 +82,13 @@ def evaluate(
     sampling, majority vote and best-of-N at equal cost: accuracy, and tokens per problem.
     """
     refuse_typos(task=task, model=model, reward=reward)
-    from guerdon.core.task import Sampling
     from guerdon.training import api
 
     output = Output(as_json)
     _warn_of_damage(output, model)
     task, rows = _asked_about(model, task, rows, trust)
     sampling = Sampling(temperature=0.0 if greedy else temperature, max_tokens=max_tokens or Sampling().max_tokens)
+    settings = _set_sampling(sampling, parse_settings(settings))
     how: dict[str, Any] = {
         "task": task,
         "data": rows,
@@ -96,7 +98,7 @@ def evaluate(
         "trust": trust,
     }
     if search is not None:
-        _check_search(reward, best_of, greedy)
+        _check_search(reward, best_of, greedy, sampling)
         return _tell_search(output, model, search, scorer, settings, k, how)
     _check_no_search(scorer, settings)
     if best_of is None:
@@ -110,16 +112,30 @@ def evaluate(
     return 0
 
 
-def _check_search(reward: str | None, best_of: int | None, greedy: bool) -> None:
+def _check_search(reward: str | None, best_of: int | None, greedy: bool, sampling: Sampling) -> None:
+    if sampling.guides:
+        raise UserError("a search is not guided by other models: remove --search or sampling.guides")
     if reward is not None or best_of is not None:
         raise UserError("--search uses --scorer RUN and already reports best-of-N: remove --reward and --best-of")
     if greedy:
         raise UserError("--greedy gives one candidate, so there is nothing to search: remove --greedy or --search")
 
 
-def _check_no_search(scorer: str | None, settings: list[str] | None) -> None:
+def _set_sampling(sampling: Sampling, settings: dict[str, str]) -> dict[str, str]:
+    """Set the knobs of sampling; the settings that are left are of a search."""
+    left = {}
+    for name, value in settings.items():
+        part, _, own = name.partition(".")
+        if part == "sampling":
+            set_knob(sampling, own, value, text=True)
+        else:
+            left[name] = value
+    return left
+
+
+def _check_no_search(scorer: str | None, settings: dict[str, str]) -> None:
     if scorer is not None or settings:
-        raise UserError(f"{'--scorer' if scorer is not None else '--set'} needs --search NAME")
+        raise UserError(f"{'--scorer' if scorer is not None else f'--set {next(iter(settings))}'} needs --search NAME")
 
 
 def _tell_search(
@@ -127,13 +143,13 @@ def _tell_search(
     model: str,
     search: str,
     scorer: str | None,
-    settings: list[str] | None,
+    settings: dict[str, str],
     k: int | None,
     how: dict[str, Any],
 ) -> int:
     from guerdon.training.search_compared import search_by_name, searched
 
-    env = search_by_name(search, parse_settings(settings), scorer)
+    env = search_by_name(search, settings, scorer)
     numbers = searched(model, env, scorer=scorer, tries=k, **how)
     output.say(f"{numbers['task']}: {numbers['tasks']} held-out tasks")
     rows = [(r["how"], rate({"": r["accuracy"], "_low": r["low"], "_high": r["high"]}, ""), f"{r['tokens']:.0f}")

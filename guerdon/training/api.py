@@ -350,8 +350,9 @@ def evaluate(
     each of several, measures. With a `reward` (as `train` takes it) its mean on the same tries stands beside. In an `env`, such
     as `gd.search.beam(keep="chosen")`, every problem is played there, and `tokens` is what a try cost (docs/search.md).
     `models` are others that exams, rewards and searches seat or read, by the names they have for them; a run's folder means
-    the policy that it trained, or its reward model; of one that was stopped, the policy of its last checkpoint. `progress` is
-    shown on a terminal, in IPython and in a notebook, unless set.
+    the policy that it trained, or its reward model; of one that was stopped, the policy of its last checkpoint. A guide of
+    `sampling` that is not among them is named as `model` is. `progress` is shown on a terminal, in IPython and in a notebook,
+    unless set.
 
     Args:
         model: a name, a folder, an object, or a run's policy.
@@ -381,7 +382,8 @@ def evaluate(
     if source is not None:
         exams = [Exam(source, [*_measures(source, reward), *([tokens_spent()] if env is not None else [])])]
     named: dict[str, Model] = {}
-    for name, wanted in {"policy": model, **(models or {})}.items():
+    guides = {name: name for name, _ in sampling.guides if name != "policy"} if sampling is not None else {}
+    for name, wanted in {"policy": model, **guides, **(models or {})}.items():
         loaded = _scorer_of(wanted) if name != "policy" else None
         loaded = loaded or _policy_so_far(wanted, trust) or find_model(wanted)
         assert isinstance(loaded, Model)

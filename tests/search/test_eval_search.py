@@ -111,7 +111,11 @@ def test_the_command_line(cli, folder):
     assert done.code == 0 and [r["how"] for r in done.json["rows"]][-1] == "vote(tries=2)"
     for words, says in (
         (("--scorer", folder), "--scorer needs --search NAME"),
-        (("--set", "search.tries=2"), "--set needs --search"),
+        (("--set", "search.tries=2"), "--set search.tries needs --search"),
+        (("--set", "sampling.guides=sprig:1", "--search", "vote"), "a search is not guided by other models"),
+        (("--set", "sampling.heat=1"), "unknown knob of sampling 'heat'"),
+        (("--set", "sampling.guides=sprig"), "Sampling.guides are models by name, each with a weight"),
+        (("--set", "sampling.guides=sprig-1.1:1"), "their tokenizers differ"),
         (("--search", "vote", "--greedy"), "--greedy gives one candidate"),
         (("--search", "vote", "--best-of", "2"), "remove --reward and --best-of"),
         (("--search", "beam", "--scorer", "runs/none"), "runs/none is not there"),
