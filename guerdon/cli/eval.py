@@ -88,7 +88,7 @@ def evaluate(
     _warn_of_damage(output, model)
     task, rows = _asked_about(model, task, rows, trust)
     sampling = Sampling(temperature=0.0 if greedy else temperature, max_tokens=max_tokens or Sampling().max_tokens)
-    settings = _set_sampling(sampling, parse_settings(settings))
+    others = _set_sampling(sampling, parse_settings(settings))
     how: dict[str, Any] = {
         "task": task,
         "data": rows,
@@ -99,8 +99,8 @@ def evaluate(
     }
     if search is not None:
         _check_search(reward, best_of, greedy, sampling)
-        return _tell_search(output, model, search, scorer, settings, k, how)
-    _check_no_search(scorer, settings)
+        return _tell_search(output, model, search, scorer, others, k, how)
+    _check_no_search(scorer, others)
     if best_of is None:
         numbers = api.evaluate(model, reward=reward, tries=1 if greedy else k or 16, **how)
     else:

@@ -284,7 +284,9 @@ def _policy_of(run: RunFolder) -> Path:
         raise UserError(f"{run.named} is a study: name one of the runs in {run.shown(run.inner)}")
     policy = run.models / "policy"
     if not policy.is_dir():
-        raise UserError(f"{run.named} has no trained policy: finish the run first, {resume_command(run)}")
+        others = sorted(run.shown(each.parent) for each in run.models.glob("*/model.json"))
+        fix = f"name {' or '.join(others)}" if others else f"finish the run first, {resume_command(run)}"
+        raise UserError(f"{run.named} has no trained policy: {fix}")
     if manifest_owner(policy, MODEL_SUMS) not in ("", run.run_id()):
         raise Damaged(f"{run.shown(policy)} is the model of another run: put the model of this run back")
     return policy
