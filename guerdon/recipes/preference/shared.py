@@ -1,0 +1,18 @@
+"""What recipes of preferences between tries have in common. No recipe."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from guerdon.judges.compare import listwise, pairwise
+from guerdon.recipes.house.shared import worth
+from guerdon.rewards.formula.reward import Reward
+from guerdon.rewards.text.agreement import win_rate
+from guerdon.rewards.text.preferences import preferred
+
+
+def compared(task: Any, reward: Any) -> Reward:
+    """How often a try is preferred to the others of its group: what a reward that compares tries says, or the order of one that
+    does not, the task's own verdict where there is none."""
+    own = worth(task, reward)
+    return own if isinstance(own, pairwise | listwise | preferred) else win_rate(own)
