@@ -41,9 +41,9 @@ class paired(FieldColumns):
     was asked for first is taken, so the order of tracks in the batch changes nothing. Best against worst picks by the
     noise of `column` too: the more tries, the larger the share of a pair's margin that is luck. With `told` a task's own
     `meta["label"]` and `meta["margin"]`, where it has them, are those of its pairs. With `soft` $=s$ a pair's label is
-    $\sigma(s(v_i - v_j))$, what Bradley and Terry's model says of scores $s v$; `which="all"` then takes equal ones too, with the
-    label 1/2. Notes `pairs`,
-    `unpaired_share` (of groups: all equal, too close, or alone) and `alone_share` (of groups with fewer than two values).
+    $\sigma(s(v_i - v_j))$, what Bradley and Terry's model says of scores $sv$; `which="all"` then takes equal ones too, with
+    the label 1/2. Notes `pairs`, `unpaired_share` (of groups: all equal, too close, or alone) and `alone_share` (of groups
+    with fewer than two values).
 
     Args:
         column: column that is compared.
@@ -107,13 +107,13 @@ def valued_groups(batch: Batch, by: Group, missing: Sequence[bool]) -> list[list
 def ordered_pairs(
     tracks: Sequence[int], value: Sequence[float], which: Which, least: float, ties: bool = False
 ) -> list[tuple[int, int]]:
-    """The better and the worse of each pair: the best against the worst, or all that differ, and `ties` where they are wanted."""
+    """The better and the worse of each pair: the best against the worst, or all that differ, with `ties` the equal ones too."""
     if which == "extremes" and tracks:  # min and max keep the first of equals
         tracks, ties = [max(tracks, key=lambda k: value[k]), min(tracks, key=lambda k: value[k])], False
     places = {k: place for place, k in enumerate(tracks)}
     gaps = ((i, j, value[i] - value[j]) for i in tracks for j in tracks)
-    found = ((i, j, gap) for i, j, gap in gaps if gap > 0 or (ties and gap == 0 and places[i] < places[j]))
-    return [(i, j) for i, j, gap in found if gap >= least]
+    apart = ((i, j, gap) for i, j, gap in gaps if gap > 0 or (ties and gap == 0 and places[i] < places[j]))
+    return [(i, j) for i, j, gap in apart if gap >= least]
 
 
 @part

@@ -1,13 +1,13 @@
-"""DNO: in rounds, the policy regresses how often its answers are preferred to its own others, relative to where the round began.
+"""DNO: in rounds, the policy regresses how often its answers are preferred to its own others, from where the round began.
 
 Paper: Rosset et al. 2024, direct Nash optimization (arXiv:2404.03715), read in its abstract and a summary of its sections 3 and
 4. r_t(y) is the mean of P(y > y') over answers y' of pi_t, the policy at the start of round t, which also makes the tries; of
 two tries sigma(r_t(y1) - r_t(y2)) is the label of sigma(eta [h(y1) - h(y2)]), h the log-ratio to pi_t, and eta the recipe's
-`beta`. Its minimiser is pi_t exp(r_t / eta) / Z, a step of self-play that needs no reward model. `form="pairs"` is the practical
-form: the best try against the worst where they differ by `least`, with a label of 1, which is DPO in rounds. P is a function
-of two (`--reward my.py:better`, `better = gd.preferred(function)`), a judge (`gd.pairwise`), or the order that any other reward
-gives. Leaves out: a teacher's answers among the pairs, data of earlier rounds, and rounds of one fixed batch: each step draws
-new tries of pi_t.
+`beta`. Its minimiser is pi_t exp(r_t / eta) / Z, a step of self-play that needs no reward model. `form="pairs"` is what the
+paper runs: the best try against the worst where they differ by `least`, with a label of 1, which is DPO in rounds. P is a
+function of two (`--reward my.py:better`, `better = gd.preferred(function)`), a judge (`gd.pairwise`), or the order that any
+other reward gives. Leaves out: a teacher's answers among the pairs, data of earlier rounds, and rounds of one fixed batch:
+each step draws new tries of pi_t.
 """
 
 from __future__ import annotations

@@ -6,21 +6,22 @@ policy plays against itself: r(y_i) is the mean of P(y_i > y_j) over the other t
 GRPO here. What comes near the minimax winner, which no policy beats, is the average of all iterates; the last one may
 cycle. So `keep` iterates, evenly spaced over the run, stay as models, and the exam `average` asks each problem of one of them
 in turn. P is a function of two (`--reward my.py:better`, `better = gd.preferred(function)`), a judge (`gd.pairwise`), or the
-order that any other reward gives, which has no circles. Leaves out: trajectories of control, and the queue of past tries that
-a group of two would need.
+order that any other reward gives, which has no circles. Leaves out: trajectories of control, the queue of past tries that a
+group of two would need, and a model file of the average: a run saves its last policy, the iterates are in its checkpoints.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
+from guerdon.core.batch import Batch
 from guerdon.core.needs import Needs
-from guerdon.core.part import part
+from guerdon.core.part import knob, part, state
 from guerdon.core.play import Play
 from guerdon.core.recipe import Recipe, recipe
 from guerdon.core.task import Ask
 from guerdon.exams.exam import Exam
-from guerdon.models.past_selves import pool
+from guerdon.models.frozen_copy import snapshot
 from guerdon.recipes.house.grpo import grpo
 from guerdon.recipes.house.shared import paid_by
 from guerdon.recipes.preference.shared import compared
@@ -44,10 +45,29 @@ def spo_minimax_winner(
     """GRPO on how often a try is preferred to the group's others; what is examined is the average of its iterates too."""
     base = paid_by(base, compared(task, reward))
     if keep:
-        base.models |= pool("policy", keep, max(base.steps // keep, 1))
-        names = tuple(name for name in base.models if name.startswith("policy_"))
-        base.exams = [*base.exams, Exam(in_turn_of(task, names), name="average")]
+        iterates = {f"policy_{turn}": iterate("policy", turn=turn, turns=keep) for turn in range(1, keep + 1)}
+        base.models |= iterates
+        base.exams = [*base.exams, Exam(in_turn_of(task, tuple(iterates)), name="average")]
     return base
+
+
+@part
+class iterate(snapshot):
+    """The model `of` as it was after the share `turn / turns` of a run's steps, and before that as it was at the start.
+
+    >>> iterate("policy", turn=1, turns=4)
+    iterate(of='policy', turn=1, turns=4)
+    """
+
+    turn: int = knob(default=1, ge=1)
+    turns: int = knob(default=1, ge=1)
+
+    taken: bool = state(default=False)
+
+    def observe(self, batch: Batch, play: Play) -> None:
+        if not self.taken and (play.step + 1) * self.turns >= self.turn * play.steps:
+            self.refresh()
+            self.taken = True
 
 
 @part

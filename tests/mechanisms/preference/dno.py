@@ -133,7 +133,7 @@ mechanism = Mechanism(
         ),
     },
     world=World(
-        says="the log-odds of two answers go no further than their preferences, where the best is pulled from the worst for ever",
+        says="log-odds of answers grow no further than their preferences, where the best is pulled from the worst without end",
         measure=growth,
         off={"form": "pairs"},
         moves=1.0,

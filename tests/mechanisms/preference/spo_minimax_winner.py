@@ -69,22 +69,27 @@ def bradley_terry(found):
 def examined(**knobs):
     """How often what the recipe's last exam asks is preferred to its best opponent."""
     made_of = recipe(**knobs)
-    policies = iterates(preferences(made_of), made_of.steps)
-    models = {"policy": policies[-1], **{name: renewed(model, policies) for name, model in made_of.models.items()}}
+    policies = iterates(preferences(made_of))
+    models = {name: renewed(model, policies) for name, model in made_of.models.items() if name != "policy"}
+    models["policy"] = policies[-1]
     asks = made_of.exams[-1].asks(24, 1, Later(0, 1))
     seats = [{**made_of.seats, **(ask.seats or {})}["policy"] for ask in asks]
     return worst(torch.stack([models[seat] for seat in seats]).mean(0))
 
 
 def renewed(model, policies):
-    """The policy when a past self was last renewed."""
-    turns = [n for n in range(len(policies)) if turn_of(model, n)]
-    return policies[turns[-1]] if turns else policies[-1]
+    """The policy that an iterate takes in a run of so many steps."""
+    taken = []
+    model.refresh = lambda: taken.append(step)
+    for step in range(len(policies)):
+        model.observe(None, Later(step, len(policies)))
+    return policies[taken[0]] if len(taken) == 1 else policies[0]
 
 
-def turn_of(model, step):
-    rounds, left = divmod(step + 1, getattr(model, "every", 10**9))
-    return left == 0 and (rounds - 1) % model.turns == model.turn
+def taken_at(**knobs):
+    """After which step of ten each of the iterates is taken."""
+    policies = list(range(1, 11))
+    return [renewed(model, policies) for name, model in recipe(**knobs).models.items() if name != "policy"]
 
 
 def advantages(*said, **knobs):
@@ -125,15 +130,11 @@ mechanism = Mechanism(
         ),
         "the last one cycles": (lambda: worst(iterates(preferences(recipe()))[-1]) < 0.15, True),
         "the best answer by Bradley and Terry is beaten": (lambda: worst(bradley_terry(preferences(recipe()))), 0.12),
-        "iterates over the whole run": (
-            lambda: [
-                [model.every, model.turns]
-                for name, model in recipe(keep=3, steps=60).models.items()
-                if name != "policy"
-            ],
-            [[20, 3]] * 3,
+        "iterates over the whole run": (lambda: [taken_at(keep=5), taken_at(keep=3)], [[2, 4, 6, 8, 10], [4, 7, 10]]),
+        "of the policy": (
+            lambda: [model.of for model in list(recipe(keep=2).models.values())[1:]],
+            ["policy", "policy"],
         ),
-        "in a run of few steps": (lambda: recipe(keep=3, steps=2).models["policy_1"].every, 1),
         "the exam of the average": (
             lambda: [
                 [e.name, [a.seats["policy"] for a in e.asks(3, 5, None)], [a.n for a in e.asks(1, 5, None)]]
@@ -157,8 +158,8 @@ mechanism = Mechanism(
     world=World(
         says="of preferences in a circle the average of twelve iterates loses to no answer as often as the last one does",
         measure=examined,
-        on={"keep": 12, "steps": STEPS},
-        off={"keep": 0, "steps": STEPS},
+        on={"keep": 12},
+        off={"keep": 0},
         moves=0.2,
     ),
 )
