@@ -16,9 +16,8 @@ from typing import Any, Literal
 
 from guerdon.core.needs import Needs
 from guerdon.core.recipe import Recipe, recipe
-from guerdon.models.frozen_copy import snapshot
 from guerdon.recipes.house.online_dpo import online_dpo
-from guerdon.recipes.preference.shared import compared
+from guerdon.recipes.preference.shared import compared, in_rounds
 from guerdon.rewards.stage.score_stages import score
 from guerdon.select.pairs import paired
 
@@ -43,9 +42,5 @@ def dno(
     truth, *_, pairs, learner = base.stages
     every = form == "regression"
     made_of = paired(which="all" if every else "extremes", least=pairs.least, soft=float(every))
-    base.models["reference"] = snapshot("policy", every=round_steps)
-    base.seats = {"policy": "reference"}
-    for exam in base.exams:
-        exam.seats = {"policy": "policy"}
     base.stages = [truth, score(compared(task, reward)), made_of, learner]
-    return base
+    return in_rounds(base, round_steps)
