@@ -71,7 +71,7 @@ HALF = 0.5 * 0.5  # of DPO's gradient where the policy is the reference: beta (1
 
 mechanism = Mechanism(
     "selm",
-    source="arXiv:2405.19332; shenao-zhang/SELM, scripts/selm_trainer.py:384-404: -log sigma(beta dh) + alpha beta (log pi(y') - log ref(y'))",
+    source="arXiv:2405.19332; shenao-zhang/SELM, scripts/selm_trainer.py:384-404: DPO + alpha beta (log pi(y') - log ref(y'))",
     numbers={
         "both terms": (
             lambda: losses(optimism=0.1, at=0.2),
