@@ -84,7 +84,7 @@ class beats_first(Around):
     def combine(self, parts: Mapping[str, Scores], where: Where) -> Scores:
         (inner,) = parts.values()
         value, reason = inner.value.clone(), inner.reason.clone()
-        for g in where.group.unique().tolist():
+        for g in torch.unique(where.group).tolist():
             own = torch.nonzero((where.group == g) & inner.valued).flatten()
             if len(own):
                 reason[own[0]] = int(Reason.NOT_APPLICABLE)
