@@ -195,7 +195,7 @@ class anchored(Term):
 
 @part
 class aot(Term):
-    r"""$-\log\sigma(\beta[u_{(i)} - v_{(i)}])$, the mean over $i$, with $u_{(i)}$ and $v_{(i)}$ the $i$-th smallest of all pairs
+    r"""$-\log\sigma(\beta[u_{(i)} - v_{(i)}])$, the mean over $i$, with $u_{(i)}$ and $v_{(i)}$ the $i$-th smallest of pairs
     of an update: the better answers as a whole above the worse ones, quantile by quantile (AOT, Melnyk et al. 2024,
     arXiv:2406.05882).
 
