@@ -120,6 +120,7 @@ from guerdon.rewards.text.answers import one_of as one_of
 from guerdon.rewards.text.answers import rouge_l as rouge_l
 from guerdon.rewards.text.answers import same_set as same_set
 from guerdon.rewards.text.answers import token_f1 as token_f1
+from guerdon.rewards.text.preferences import preferred as preferred
 from guerdon.rewards.text.programs import unit_tests as unit_tests
 from guerdon.rewards.text.queries import sql_answer as sql_answer
 from guerdon.rewards.text.retrieval import ndcg as ndcg

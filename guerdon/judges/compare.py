@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal
+from typing import Any
 
 from guerdon.core.column import Reason
 from guerdon.core.errors import UserError
@@ -33,7 +33,7 @@ from guerdon.judges.judging import (
 )
 from guerdon.judges.local_models import as_answerer
 from guerdon.judges.pointwise import plays_role, texts_of_group
-from guerdon.rewards.asking.samples import Samples
+from guerdon.rewards.asking.samples import Against, Samples, check_against, opponents
 from guerdon.rewards.formula.scores import Outcome
 from guerdon.tasks.roles import prefer_view
 
@@ -52,7 +52,8 @@ class pairwise(Judging):
     """How often a sample beats the others of its group: (wins + ties / 2) / comparisons.
 
     Each pair is shown in both orders, and a win counts only where both agree; anything else is a tie. `against` is "all",
-    or a number of opponents that each sample draws. With `sure` a comparison is the mean over both orders of the probability
+    a number of opponents that each sample draws, or "one": each group draws one sample that all others meet, and which is
+    itself *not applicable*. With `sure` a comparison is the mean over both orders of the probability
     that it wins, as in `judge`. Equal completions tie unasked. A sample that is alone is *not
     applicable*; a pair without a verdict is dropped, and a sample with no pair left *failed*.
 
@@ -63,7 +64,7 @@ class pairwise(Judging):
     Args:
         by: what judges, as in `judge`.
         question: what is asked about a pair.
-        against: number of opponents of each sample, or "all".
+        against: number of opponents of each sample, "all", or "one" that the group draws for all.
         sure: use the probabilities of both words in place of the sampled one.
         prompt: template in place of the built-in one.
         name: name in metrics.
@@ -81,7 +82,7 @@ class pairwise(Judging):
 
     by: Any
     question: str = ""
-    against: int | Literal["all"] = "all"
+    against: Against = "all"
     sure: bool = False
     prompt: str = ""
     name: str = "pairwise"
@@ -92,13 +93,12 @@ class pairwise(Judging):
 
     def __post_init__(self) -> None:
         self.by = as_answerer(self.by)
-        if self.against != "all" and self.against < 1:
-            raise UserError(f"{self.name}.against must be 'all' or a number of opponents, not {self.against}")
+        check_against(self.name, self.against)
         check_places(f"{self.name}.prompt", self.prompt, PAIR_PLACES)
 
     async def score(self, samples: Samples) -> list[Outcome]:
         in_role = plays_role(self, samples)
-        drawn = self._opponents(samples)
+        drawn = opponents(samples, self.against)
         texts = [text_of(fields, "completion", self.name) for fields in samples.fields]
         pairs = sorted({(min(i, j), max(i, j)) for i, others in enumerate(drawn) for j in others})
         unequal = [pair for pair in pairs if texts[pair[0]] != texts[pair[1]]]
@@ -106,17 +106,6 @@ class pairwise(Judging):
         verdicts = await self.put([self._question(samples, order, in_role) for order in orders], samples)
         by_order = dict(zip(orders, verdicts, strict=True))
         return [self._outcome(i, others, by_order) for i, others in enumerate(drawn)]
-
-    def _opponents(self, samples: Samples) -> list[list[int]]:
-        """Whom each sample meets: all others of its group, or some by its seed."""
-        drawn = []
-        group = samples.group.tolist()
-        for i, seed in enumerate(samples.seeds):
-            others = [j for j, g in enumerate(group) if g == group[i] and j != i]
-            if self.against != "all" and self.against < len(others):
-                others = sorted(random.Random(derive(seed, "opponents", i)).sample(others, self.against))
-            drawn.append(others)
-        return drawn
 
     def _question(self, samples: Samples, order: Pair, in_role: bool) -> VerdictQuestion:
         group = [samples.fields[n] for n in order]

@@ -9,6 +9,7 @@ from guerdon.losses.imitation import step_values as step_values
 from guerdon.losses.imitation import weighed as weighed
 from guerdon.losses.imitation import whole_value as whole_value
 from guerdon.losses.pair import anchored as anchored
+from guerdon.losses.pair import aot as aot
 from guerdon.losses.pair import better_nll as better_nll
 from guerdon.losses.pair import dpo as dpo
 from guerdon.losses.pair import list_ranking as list_ranking

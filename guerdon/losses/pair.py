@@ -47,7 +47,8 @@ class dpo(Term):
     where the pair's own margin $m$ is larger (ODPO, Amini et al. 2024, arXiv:2402.10571). `smoothing` $=\epsilon$
     takes every label $\ell$ for $\ell(1-\epsilon) + (1-\ell)\epsilon$: conservative DPO. `flips` $=\epsilon$ takes it for
     $(\ell-\epsilon)/(1-2\epsilon)$, which is unbiased where that share of labels is flipped: robust DPO (Chowdhury et al. 2024,
-    arXiv:2403.00409).
+    arXiv:2403.00409). `curve` $=a$ takes $(1-e^{-ah})/a$ for $h$, whose gradient fades as an answer gets likelier: with SimPO's
+    other settings it is AlphaPO (Gupta et al. 2025, arXiv:2501.03884).
 
     Assumes Bradley-Terry preferences (logistic) and pairs that cover what the policy may generate; off-policy pairs are
     learned from as they are, which biases it towards what they cover. Given steps are not the actor's and do not
@@ -65,6 +66,7 @@ class dpo(Term):
         offset: factor of the pairs' margins (ODPO).
         smoothing: label smoothing.
         flips: share of labels that are flipped.
+        curve: how far the gain of an answer is bent (AlphaPO); 0 leaves it as it is.
 
     >>> import torch
     >>> import guerdon as gd
@@ -82,6 +84,7 @@ class dpo(Term):
     offset: float = knob(default=0.0, ge=0.0)
     smoothing: float = knob(default=0.0, ge=0.0, le=0.5)
     flips: float = knob(default=0.0, ge=0.0, le=0.49, absent=0.0)
+    curve: float = knob(default=0.0, absent=0.0)
 
     @property
     def needs(self) -> tuple[str, ...]:
@@ -91,7 +94,8 @@ class dpo(Term):
 
     def __call__(self, batch: Batch, live: Mapping[str, Tensor]) -> tuple[Tensor, dict[str, Tensor]]:
         pairs, logp = pairs_of(batch), live["logp"]
-        gain = self.beta * gains(batch, logp, self.to, mean=self.per == "step")
+        gain = gains(batch, logp, self.to, mean=self.per == "step")
+        gain = self.beta * (-torch.expm1(-self.curve * gain) / self.curve if self.curve else gain)
         margin = gain[pairs.better] - gain[pairs.worse]
         z = margin - self.margin - self.offset * pairs.margin
         label = (pairs.label - self.flips) / (1 - 2 * self.flips)
@@ -187,6 +191,62 @@ class anchored(Term):
         if self.form == "bco":
             return -logsigmoid(c) - logsigmoid(-r)
         return ((c - 0.5) / self.beta).square() + ((r + 0.5) / self.beta).square()
+
+
+@part
+class aot(Term):
+    r"""$-\log\sigma(\beta[u_{(i)} - v_{(i)}])$, the mean over $i$, with $u_{(i)}$ and $v_{(i)}$ the $i$-th smallest of pairs
+    of an update: the better answers as a whole above the worse ones, quantile by quantile (AOT, Melnyk et al. 2024,
+    arXiv:2406.05882).
+
+    `form="unpaired"`: $u = h(y^+)$ and $v = h(y^-)$, with $h(y) = \sum_t\log\frac{\pi(y_t)}{\pi_{ref}(y_t)}$.
+    `form="paired"`: $u$ is the policy's $\log\pi(y^+) - \log\pi(y^-)$ and $v$ the reference's. `smoothing` $=\epsilon$ mixes
+    the two ways round. Labels and margins of pairs do not enter, for a sorted pair is no pair of the file.
+
+    Assumes that a step's pairs are a fair sample of all, so few pairs a step make it *biased*. It compares all of an
+    update's pairs and needs them in one forward pass. Notes `margin`, the mean of $\beta(u-v)$.
+
+    Args:
+        beta: strength of the constraint to the reference.
+        form: sort differences of pairs, or better and worse answers apart.
+        to: name of the reference model.
+        smoothing: label smoothing.
+
+    >>> import torch
+    >>> import guerdon as gd
+    >>> from guerdon.core.example import ExamplePlay, example_tries
+    >>> batch = gd.select.paired()(example_tries([[1.0, 0.0]], reference__logp=[-1.0, -1.0]), ExamplePlay())
+    >>> round(float(gd.losses.aot()(batch, {"logp": torch.tensor([-0.5, -1.5])})[0]), 4)  # of one pair it is DPO
+    0.6444
+    """
+
+    beta: float = knob(default=0.1, gt=0.0)
+    form: Literal["paired", "unpaired"] = "paired"
+    to: LogpOf = "reference"
+    smoothing: float = knob(default=0.0, ge=0.0, le=0.5)
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        return ("pairs", *super().needs)
+
+    wants = ("logp",)
+
+    def __call__(self, batch: Batch, live: Mapping[str, Tensor]) -> tuple[Tensor, dict[str, Tensor]]:
+        pairs = pairs_of(batch)
+        if len(pairs) != batch.count.pairs:
+            raise UserError(
+                f"aot sorts the {batch.count.pairs} pairs of an update, and {len(pairs)} fit in one forward pass: learn from"
+                " fewer prompts a step, or raise --set learn.micro"
+            )
+        if self.form == "unpaired":
+            gain = gains(batch, live["logp"], self.to)
+            above, below = gain[pairs.better], gain[pairs.worse]
+        else:
+            own, other = (gains(batch, logp, WITHOUT_REFERENCE) for logp in (live["logp"], batch[f"{self.to}.logp"]))
+            above, below = (each[pairs.better] - each[pairs.worse] for each in (own, other))
+        z = self.beta * (above.sort().values - below.sort().values)
+        losses = -(1 - self.smoothing) * logsigmoid(z) - self.smoothing * logsigmoid(-z)
+        return over_pairs(losses, batch), {"margin": over_pairs(z.detach(), batch)}
 
 
 @part

@@ -67,6 +67,7 @@ from guerdon.rewards.text.length_budgets import keeps_to as keeps_to
 from guerdon.rewards.text.length_budgets import promise as promise
 from guerdon.rewards.text.length_budgets import used as used
 from guerdon.rewards.text.length_budgets import within_budget as within_budget
+from guerdon.rewards.text.preferences import preferred as preferred
 from guerdon.rewards.text.programs import tests_passed as tests_passed
 from guerdon.rewards.text.programs import unit_tests as unit_tests
 from guerdon.rewards.text.queries import sql_answer as sql_answer

@@ -1,6 +1,6 @@
 """Pairs for preference losses: of tracks by a number, of sibling steps of a tree by their outcomes, of changed copies.
 
-Leaves out: preferences that come as such, from people or from a judge of two (`judges/compare.py`), softened labels, and the
+Leaves out: preferences that come as such, from people or from a judge of two (`judges/compare.py`), and the
 value of a segment by other means than its tracks: any column will do.
 
 Axes: S steps, G segments, K tracks; of a new batch's steps and segments it is known which old ones they were.
@@ -40,8 +40,10 @@ class paired(FieldColumns):
     Tracks without a value are in no pair. Equal ones make none; where several are the best or the worst, the one that
     was asked for first is taken, so the order of tracks in the batch changes nothing. Best against worst picks by the
     noise of `column` too: the more tries, the larger the share of a pair's margin that is luck. With `told` a task's own
-    `meta["label"]` and `meta["margin"]`, where it has them, are those of its pairs. Notes `pairs`,
-    `unpaired_share` (of groups: all equal, too close, or alone) and `alone_share` (of groups with fewer than two values).
+    `meta["label"]` and `meta["margin"]`, where it has them, are those of its pairs. With `soft` $=s$ a pair's label is
+    $\sigma(s(v_i - v_j))$, what Bradley and Terry's model says of scores $sv$; `which="all"` then takes equal ones too, with
+    the label 1/2. Notes `pairs`, `unpaired_share` (of groups: all equal, too close, or alone) and `alone_share` (of groups
+    with fewer than two values).
 
     Args:
         column: column that is compared.
@@ -49,6 +51,7 @@ class paired(FieldColumns):
         which: the best against the worst, or all pairs.
         least: least difference of a pair.
         told: use the labels and margins that tasks bring.
+        soft: scale of the values whose difference makes a pair's label; 0 for labels of 1.
 
     >>> import guerdon as gd
     >>> gd.select.paired("correct", which="all").needs, gd.select.paired().gives
@@ -60,6 +63,7 @@ class paired(FieldColumns):
     which: Which = "extremes"
     least: float = knob(default=0.0, ge=0.0)
     told: bool = knob(default=False, absent=False)
+    soft: float = knob(default=0.0, ge=0.0, absent=0.0)
 
     gives = ("pairs",)
 
@@ -70,7 +74,7 @@ class paired(FieldColumns):
         pairs: list[tuple[int, int]] = []
         lone = without = 0
         for tracks in groups:
-            own = ordered_pairs(tracks, value, self.which, least)
+            own = ordered_pairs(tracks, value, self.which, least, ties=self.soft > 0)
             pairs += own
             lone += len(tracks) < 2
             without += not own
@@ -78,11 +82,13 @@ class paired(FieldColumns):
         play.log(pairs=float(len(pairs)), unpaired_share=without * share, alone_share=lone * share)
         better, worse = torch.tensor(pairs, dtype=torch.long).reshape(-1, 2).unbind(1)
         margin = (column.value[better] - column.value[worse]).float()
-        label = torch.ones(len(better))
+        label = torch.sigmoid(self.soft * margin) if self.soft else torch.ones(len(better))
         if self.told:
             of = batch.episode[batch.leaf[better]].tolist()
             metas = [batch.episodes[episode].ask.task.meta for episode in of]
-            label = torch.tensor([float(meta.get("label", 1.0)) for meta in metas])
+            label = torch.tensor(
+                [float(meta.get("label", sure)) for meta, sure in zip(metas, label.tolist(), strict=True)]
+            )
             margin = torch.tensor(
                 [float(meta.get("margin", gap)) for meta, gap in zip(metas, margin.tolist(), strict=True)]
             )
@@ -98,12 +104,16 @@ def valued_groups(batch: Batch, by: Group, missing: Sequence[bool]) -> list[list
     return list(groups.values())
 
 
-def ordered_pairs(tracks: Sequence[int], value: Sequence[float], which: Which, least: float) -> list[tuple[int, int]]:
-    """The better and the worse of each pair: the best against the worst, or all that differ."""
+def ordered_pairs(
+    tracks: Sequence[int], value: Sequence[float], which: Which, least: float, ties: bool = False
+) -> list[tuple[int, int]]:
+    """The better and the worse of each pair: the best against the worst, or all that differ, with `ties` the equal ones too."""
     if which == "extremes" and tracks:  # min and max keep the first of equals
-        tracks = [max(tracks, key=lambda k: value[k]), min(tracks, key=lambda k: value[k])]
+        tracks, ties = [max(tracks, key=lambda k: value[k]), min(tracks, key=lambda k: value[k])], False
+    places = {k: place for place, k in enumerate(tracks)}
     gaps = ((i, j, value[i] - value[j]) for i in tracks for j in tracks)
-    return [(i, j) for i, j, gap in gaps if gap > 0 and gap >= least]
+    apart = ((i, j, gap) for i, j, gap in gaps if gap > 0 or (ties and gap == 0 and places[i] < places[j]))
+    return [(i, j) for i, j, gap in apart if gap >= least]
 
 
 @part

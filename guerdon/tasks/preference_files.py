@@ -6,12 +6,15 @@ import itertools
 from collections.abc import Mapping
 from typing import Any, Literal
 
+from guerdon.core.errors import UserError
 from guerdon.core.part import knob, live, part
 from guerdon.core.task import Task
 from guerdon.data.data_rows import DataRow, Records
+from guerdon.data.lines import shown
 from guerdon.tasks.preference_rows import (
     NAMES,
     OF_PAIRS,
+    WEIGHTS,
     Answers,
     BadRow,
     is_number,
@@ -41,8 +44,9 @@ class preferences(RecitedRows):
     There is `prompt` and `chosen`, `rejected`; `completions`, `scores`; or `completion`, `label`: columns of these names or of
     other usual ones, or of those that `columns` gives (`{"chosen": "better"}`). Texts may be lists of messages. Without a
     prompt, conversations that part at their last answer have what they begin with for one. Columns of numbers may say how
-    likely a pair's better answer is better (`label`, 0 to 1) and by how much (`margin`). A malformed row is refused with its
-    line before anything runs; `skip_bad` drops it.
+    likely a pair's better answer is better (`label`, 0 to 1) and by how much (`margin`); a column `user` says whose preference
+    it is, for recipes that learn users apart (others pool them). Columns of weights are refused. A malformed row is refused
+    with its line before anything runs; `skip_bad` drops it.
 
     Args:
         path: a file, or rows.
@@ -98,13 +102,19 @@ class preferences(RecitedRows):
                 f"{title} holds no preferences (columns: {columns}): a row is {LOOKS_LIKE[self.want]}; name other columns"
                 " with --column chosen=NAME"
             )
-        used = ("prompt", *form, *(("scores",) if form == ("completions",) else ()))
+        weights = next((n for n in WEIGHTS if n in records.columns and is_number(_first(records).get(n))), None)
+        if weights is not None:
+            raise UserError(
+                f"{title} has numbers in a column {shown(weights)}, and rows all count alike: repeat rows, say how sure a pair"
+                " is in a column 'label' (0 to 1), or take the column out"
+            )
+        used = ("prompt", *form, *(("scores",) if form == ("completions",) else ()), "user")
         told = self._told(records, title) if form == ("chosen", "rejected") and self.want == "pairs" else {}
         return {what: there[what] for what in used if there[what]} | told
 
     def _told(self, records: Records, title: str) -> dict[str, str]:
         """The columns of a pair's label and margin: those that were named, and those of such a name that hold numbers."""
-        first = next((row.value for row in records if row.value is not None), {})
+        first = _first(records)
         guesses = {
             what: guessed(records, title, what, names, self.columns.get(what, "")) for what, names in OF_PAIRS.items()
         }
@@ -123,21 +133,34 @@ class preferences(RecitedRows):
         prompt = columns.get("prompt", "")
         if "chosen" in columns:
             pair = pair_of(row, prompt, columns["chosen"], columns["rejected"])
-            return [self._task(pair, f"{number}", told_of(row, columns))], 0
+            return [self._task(pair, f"{number}", {**told_of(row, columns), **_user_of(row, columns)})], 0
         if "label" in columns:
-            return [self._task(labelled_of(row, prompt, columns["completion"], columns["label"]), f"{number}")], 0
+            labelled = labelled_of(row, prompt, columns["completion"], columns["label"])
+            return [self._task(labelled, f"{number}", _user_of(row, columns))], 0
         scored = scored_of(row, prompt, columns["completions"], columns.get("scores", ""))
         if self.want == "labels":
             if not set(scored.worth) <= {0.0, 1.0}:
                 raise BadRow("scores say which answer is better and not which is good: give labels, true or false")
-            return [self._task(scored, f"{number}")], 0
+            return [self._task(scored, f"{number}", _user_of(row, columns))], 0
         every = list(itertools.combinations(zip(scored.texts, scored.worth, strict=True), 2))
         apart = [sorted(two, key=lambda each: -each[1]) for two in every if two[0][1] != two[1][1]]
         pairs = [Answers(scored.view, [better[0], worse[0]], [1.0, 0.0]) for better, worse in apart]
-        return [self._task(pair, f"{number}.{n}") for n, pair in enumerate(pairs, 1)], len(every) - len(apart)
+        user = _user_of(row, columns)
+        return [self._task(pair, f"{number}.{n}", user) for n, pair in enumerate(pairs, 1)], len(every) - len(apart)
 
-    def _task(self, answers: Answers, name: str, told: Mapping[str, float] | None = None) -> Task:
-        return posed(name, self.name, answers.view, {SAY: answers.texts, WORTH: answers.worth, **(told or {})})
+    def _task(self, answers: Answers, name: str, told: Mapping[str, Any]) -> Task:
+        return posed(name, self.name, answers.view, {SAY: answers.texts, WORTH: answers.worth, **told})
+
+
+def _user_of(row: Mapping[str, Any], columns: Mapping[str, str]) -> dict[str, str]:
+    """Whose preferences a row has, where it says so."""
+    user = row.get(columns["user"]) if "user" in columns else None
+    return {} if user is None or user == "" else {"user": str(user)}
+
+
+def _first(records: Records) -> Mapping[str, Any]:
+    """The first row that can be read."""
+    return next((row.value for row in records if row.value is not None), {})
 
 
 def _have_scores(row: DataRow, there: Mapping[str, str]) -> bool:

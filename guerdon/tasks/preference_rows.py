@@ -26,7 +26,9 @@ NAMES: dict[str, tuple[str, ...]] = {  # what a column is for: the names it goes
     "completion": ("completion", "response", "output", "answer"),
     "label": ("label", "good", "is_good"),
     "margin": ("margin",),
+    "user": ("user", "user_id", "annotator", "annotator_id", "rater"),
 }
+WEIGHTS = ("weight", "weights", "sample_weight")  # of columns that are refused
 OF_PAIRS = {
     "label": ("label", "probability", "soft_label"),
     "margin": NAMES["margin"],

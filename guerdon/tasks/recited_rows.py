@@ -146,7 +146,9 @@ class RecitedRows:
         """What was made of the rows, for people."""
         opened = self.open()
         own, held = opened.own, len(opened.places["test"])
-        columns = ", ".join(f"{what} from `{column}`" for what, column in own.columns.items())
+        used = [f"{what} from `{column}`" for what, column in own.columns.items() if what != "user"]
+        used += [f"users from `{own.columns['user']}` (fspo learns them apart)"] if "user" in own.columns else []
+        columns = ", ".join(used)
         if others := [column for column in own.records.columns if column not in own.columns.values()]:
             columns += f"; not used: {named(others)}"
         count = f"{len(own.places):,} to learn from at {len(own.by_prompt):,} prompts"

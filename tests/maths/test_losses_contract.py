@@ -143,7 +143,7 @@ def test_every_registered_loss_is_held_to_this():
         "kl_cost",
         "finished",
         "mismatched_kl",
-    }  # stages
+    } | {"aot"}  # stages, and one that refuses an update in parts (test_pair.py)
 
 
 def test_every_part_shows_an_example():

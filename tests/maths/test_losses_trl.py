@@ -20,7 +20,7 @@ from guerdon.core.batch import Pairs
 from guerdon.core.column import Column
 from guerdon.core.pack import pack
 from guerdon.losses.distillation import distilled
-from guerdon.losses.pair import anchored, better_nll, dpo, odds_ratio
+from guerdon.losses.pair import anchored, aot, better_nll, dpo, odds_ratio
 from guerdon.losses.penalties import kl
 from guerdon.losses.policy import clipped, masked, reweighted, truncated
 from guerdon.losses.reward_modelling import bradley_terry
@@ -234,6 +234,10 @@ def trl_dpo(loss_type, beta, smoothing=0.0):
         (anchored("nca", beta=0.3), ("nca_pair", 0.3)),
         (anchored("bco", beta=0.3), ("bco_pair", 0.3)),
         (anchored("sppo", beta=0.3), ("sppo_hard", 0.3)),
+        (aot(0.3), ("aot", 0.3)),
+        (aot(0.3, smoothing=0.1), ("aot", 0.3, 0.1)),
+        (aot(0.3, "unpaired"), ("aot_unpaired", 0.3)),
+        (aot(0.3, "unpaired", smoothing=0.1), ("aot_unpaired", 0.3, 0.1)),
     ],
     ids=str,
 )
@@ -273,11 +277,11 @@ def test_cpo(mine, loss_type, beta):
     assert_same((found, found_at.grad), (theirs, flat(logp.grad)))
 
 
-@pytest.mark.parametrize("smoothing", [0.0, 0.1])
-def test_simpo_and_its_smoothing(smoothing):
+@pytest.mark.parametrize(("smoothing", "alpha"), [(0.0, 0.0), (0.1, 0.0), (0.0, 0.25), (0.1, -0.5)])
+def test_simpo_and_its_smoothing_and_alphapo(smoothing, alpha):
     trainer = bare(
         trl("experimental.cpo.cpo_trainer", "CPOTrainer"),
-        alpha=0.0,
+        alpha=alpha,
         loss_type="simpo",
         simpo_gamma=0.5,
         beta=2.0,
@@ -288,7 +292,7 @@ def test_simpo_and_its_smoothing(smoothing):
     theirs = trainer.cpo_loss(*means)[0].mean()
     theirs.backward()
     mine = flat(grid(1)).requires_grad_()
-    found, _ = dpo(2.0, to="", per="step", margin=0.5, smoothing=smoothing)(paired(), {"logp": mine})
+    found, _ = dpo(2.0, to="", per="step", margin=0.5, smoothing=smoothing, curve=alpha)(paired(), {"logp": mine})
     found.backward()
     assert_same((found, mine.grad), (theirs, flat(logp.grad)))
 

@@ -14,8 +14,9 @@ from strategies import episode, segment
 
 from guerdon.core.batch import Pairs
 from guerdon.core.column import Column
+from guerdon.core.errors import UserError
 from guerdon.core.pack import pack
-from guerdon.losses.pair import dpo
+from guerdon.losses.pair import aot, dpo
 
 
 def numpy_dpo(logp, reference, tracks, better, worse, label, beta):
@@ -91,3 +92,44 @@ def test_given_steps_are_not_learned():
 def test_pairs_are_needed():
     assert "pairs" in dpo().needs
     assert dpo(to="old").needs[-1] == "old.logp"
+
+
+def three_pairs(**cols):
+    """Pairs of tracks of one step each, 0 against 3, 1 against 4 and 2 against 5."""
+    batch = pack([episode(segment([0]), attempt=i) for i in range(6)])
+    batch = batch.with_cols({name: Column.full("step", torch.tensor(x)) for name, x in cols.items()})
+    return dataclasses.replace(batch, pairs=Pairs.of(torch.arange(3), torch.arange(3) + 3)).recount()
+
+
+LOGP, REFERENCE = [-1.0, -4.0, -2.0, -3.0, -1.0, -5.0], [-2.0, -2.0, -2.0, -4.0, -1.0, -3.0]
+
+
+def softplus(x):
+    return float(np.logaddexp(0, x))
+
+
+def test_aot_compares_sorted_gains_and_sorted_differences():
+    batch, live = three_pairs(**{"reference.logp": REFERENCE}), {"logp": torch.tensor(LOGP, dtype=torch.float64)}
+    differences, theirs = sorted([2.0, -3.0, 3.0]), sorted([2.0, -1.0, 1.0])
+    wanted = np.mean([softplus(-0.5 * (u - v)) for u, v in zip(differences, theirs, strict=True)])
+    assert float(aot(0.5)(batch, live)[0]) == pytest.approx(wanted)
+    better, worse = sorted([1.0, -2.0, 0.0]), sorted([1.0, 0.0, -2.0])
+    wanted = np.mean([softplus(-0.5 * (u - v)) for u, v in zip(better, worse, strict=True)])
+    loss, noted = aot(0.5, "unpaired")(batch, live)
+    assert float(loss) == pytest.approx(wanted) and float(noted["margin"]) == pytest.approx(0.0)
+
+
+def test_aot_is_refused_where_an_update_is_cut():
+    batch = three_pairs(**{"reference.logp": REFERENCE})
+    cut = dataclasses.replace(batch, pairs=Pairs.of(torch.arange(2), torch.arange(2) + 3))
+    with pytest.raises(UserError, match="aot sorts the 3 pairs of an update, and 2 fit in one forward pass"):
+        aot()(cut, {"logp": torch.tensor(LOGP)})
+
+
+def test_a_curve_bends_the_gain_of_each_answer():
+    batch, live = three_pairs(), {"logp": torch.tensor(LOGP, dtype=torch.float64)}
+    bent = [(1 - np.exp(-0.25 * x)) / 0.25 for x in LOGP]
+    wanted = np.mean([softplus(-2.0 * (bent[i] - bent[i + 3]) + 0.5) for i in range(3)])
+    assert float(dpo(2.0, to="", margin=0.5, curve=0.25)(batch, live)[0]) == pytest.approx(wanted)
+    near = dpo(2.0, to="", curve=1e-6)(batch, live)[0]
+    assert float(near) == pytest.approx(float(dpo(2.0, to="")(batch, live)[0]), abs=1e-4)

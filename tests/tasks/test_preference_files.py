@@ -107,8 +107,14 @@ def test_a_pair_may_say_how_sure_it_is_and_by_how_much(tmp_path):
     rows = [{**SOFT, "prompt": f"{n}?", "label": 0.75, "margin": n, "user": "a"} for n in range(3)]
     source = preferences(rows)
     assert source.tells == {"label", "margin"} and source.get("train", 1).meta["margin"] == 1.0
-    assert source.get("train", 0).meta == {"say": ["4", "5"], "worth": [1.0, 0.0], "label": 0.75, "margin": 0.0}
-    assert "label from `label`, margin from `margin`; not used: user;" in source.facts()[0]
+    assert source.get("train", 0).meta == {
+        "say": ["4", "5"],
+        "worth": [1.0, 0.0],
+        "label": 0.75,
+        "margin": 0.0,
+        "user": "a",
+    }
+    assert "label from `label`, margin from `margin`, users from `user` (fspo learns them apart);" in source.facts()[0]
     with (tmp_path / "soft.csv").open("w") as file:
         file.write("prompt,chosen,rejected,probability\n" + "".join(f"{n}?,4,5,0.{n}\n" for n in range(3)))
     source = preferences(str(tmp_path / "soft.csv"))
@@ -297,3 +303,16 @@ def test_real_preferences_are_read_to_the_last_row(tmp_path):
         row = looked.records[int(task.id) - 1].value
         for text, column in zip(task.meta["say"], ("chosen", "rejected"), strict=True):
             assert row[column].endswith(text) and text.strip()
+
+
+def test_columns_of_weights_are_refused_and_users_are_kept():
+    rows = [{**SOFT, "prompt": f"{n}?", "weight": 2.0} for n in range(3)]
+    with pytest.raises(UserError, match="numbers in a column 'weight', and rows all count alike"):
+        preferences(rows).open()
+    with pytest.raises(UserError, match="'weight'"):
+        preferences(
+            [{"prompt": f"{n}", "completion": "a", "label": True, "weight": 1} for n in range(3)], want="labels"
+        ).open()
+    assert preferences([{**row, "weight": "heavy"} for row in rows]).size("train") == 2
+    whose = preferences([{**SOFT, "prompt": f"{n}?", "by": n or None} for n in range(3)], columns={"user": "by"})
+    assert [whose.get("train", n).meta.get("user") for n in range(2)] == [None, "1"]

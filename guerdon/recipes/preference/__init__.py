@@ -1,1 +1,1 @@
-"""Preferences: what is learned from pairs of a better and a worse answer."""
+"""Learning from preferences: between tries, in pairs, of users; where they go in a circle, and where they mislead."""

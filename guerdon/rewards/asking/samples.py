@@ -7,9 +7,10 @@ Leaves out: how rewards are asked (`function.py`), and what their results become
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeVar, overload
+from typing import Any, Literal, TypeVar, overload
 
 import numpy as np
 import torch
@@ -30,6 +31,7 @@ FIELDS = (
 )
 USUAL, NO_VIEW = Sampling(), np.zeros(0, np.int64)  # of a text that was not sampled
 Roles = str | tuple[str, ...]  # one, or several of which each is scored by itself
+Against = int | Literal["all", "one"]  # whom a sample is compared with: so many of its group, all, or one that all meet
 
 
 @dataclass(frozen=True)
@@ -127,6 +129,30 @@ class TrackSeeds(Sequence[int]):
             return TrackSeeds(self.seed, self.tracks[at])
         episode, last = self.tracks[at]
         return derive(self.seed, episode.step, episode.key, last)
+
+
+def opponents(samples: Samples, against: Against) -> list[list[int]]:
+    """Whom each sample meets: all others of its group, some that it draws by its seed, or the one that the group draws, which
+    itself meets no other."""
+    group, drawn = samples.group.tolist(), []
+    if against == "one":
+        members: dict[int, list[int]] = {}
+        for i, g in enumerate(group):
+            members.setdefault(g, []).append(i)
+        met = {g: min(own, key=lambda i: derive(samples.seeds[i], "met by all")) for g, own in members.items()}
+        return [[met[g]] if met[g] != i else [] for i, g in enumerate(group)]
+    for i, seed in enumerate(samples.seeds):
+        others = [j for j, g in enumerate(group) if g == group[i] and j != i]
+        if against != "all" and against < len(others):
+            others = sorted(random.Random(derive(seed, "opponents", i)).sample(others, against))
+        drawn.append(others)
+    return drawn
+
+
+def check_against(name: str, against: Against) -> None:
+    """Refuse a number of opponents that is none."""
+    if against not in ("all", "one") and (not isinstance(against, int) or against < 1):
+        raise UserError(f"{name}.against must be 'all', 'one' or a number of opponents, not {against}")
 
 
 def each_role(role: Roles | Sequence[str]) -> tuple[str, ...]:
