@@ -117,7 +117,7 @@ class by_problem(FieldColumns):
     mine: Gives = "local_weight"
     ours: Gives = "problem_weight"
 
-    shelf = "credit"
+    shelf = "select"
 
     def __call__(self, batch: Batch, play: Play) -> Batch:
         columns = [batch.track_column(name, "copo") for name in (self.reward, self.entropy)]
