@@ -27,7 +27,19 @@ from guerdon.training.catalog import find_recipe, listings, part_modules
 PAGES = Path(__file__).parent.parent.parent / "docs" / "evidence"
 WAITING = {"fin-prm", "reasonflux-prm", "t-reg", "what-srms-reward"}  # registered and not yet run; their pages say so
 # The mechanisms of these are tested; no claim of theirs is registered.
-UNCLAIMED = {"bleuberi", "copo", "dmpo", "expo", "kdrl", "nft", "noisy-rewards-rpr", "par", "poise", "prerl-dsrl"}
+UNCLAIMED = {
+    "bleuberi",
+    "copo",
+    "dmpo",
+    "expo",
+    "kdrl",
+    "nft",
+    "noisy-rewards-rpr",
+    "par",
+    "poise",
+    "prerl-dsrl",
+    "rl-struct",
+}
 UNFINISHED = set[str]()  # proofs that want more runs; their pages say so
 PUBLISHED = {name: listing for name, listing in listings().items() if listing.family != "house"}
 
