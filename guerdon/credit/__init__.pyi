@@ -1,6 +1,7 @@
 """How scores become advantages: stages that read columns of rewards and give a number for every step."""
 
 from guerdon.credit.advantage_estimation import gae as gae
+from guerdon.credit.baselines import cross_baseline as cross_baseline
 from guerdon.credit.baselines import role_baseline as role_baseline
 from guerdon.credit.baselines import weighted_baseline as weighted_baseline
 from guerdon.credit.baselines import whiten as whiten

@@ -139,6 +139,55 @@ class weighted_baseline(FieldColumns):
 
 
 @part
+class cross_baseline(FieldColumns):
+    r"""$A_i = r_i - \frac{1}{n-1}\sum_{j \ne i} v_j$ with $v_j$ a number for try $j$ of the group, such as what a model reads of
+    its reward in it: the baseline of a try is made of the others (cross-fitted).
+
+    A prediction from the whole try knows the reward better than one from the problem, and depends on what was sampled. Taken
+    from another try of the same problem it does not depend on the own one. POISE (Choi et al. 2026, arXiv:2605.07579).
+
+    *Assumes* that a group's tries are independent, and that $v$ was not fitted to the rewards it is taken from. Unbiased for
+    any $v$. *Biased* with `own`, $A_i = r_i - v_i$, which is for comparison alone: of a perfect prediction nothing is left.
+
+    A try without a reward has no advantage, and is still a baseline if it has a number. A try whose group has no other number
+    gets 0; the share of tries with a reward that are so is `NAME/no_baseline`.
+
+    Args:
+        reward: column with one number for each track.
+        value: column of the predictions.
+        by: what a group is.
+        own: take the try's own prediction.
+        gives_to: column of the advantage.
+
+    >>> import guerdon as gd
+    >>> from guerdon.core.example import ExamplePlay, example_tries
+    >>> batch = example_tries([[1.0, 0.0, 0.0]], predicted=[0.9, 0.2, 0.4])
+    >>> [round(a, 2) for a in gd.credit.cross_baseline()(batch, ExamplePlay())["advantage"].tolist()]
+    [0.7, -0.65, -0.55]
+    """
+
+    reward: Needs = "reward"
+    value: Needs = "predicted"
+    by: Group = "task"
+    own: bool = False
+    gives_to: Gives = "advantage"
+
+    def __call__(self, batch: Batch, play: Play) -> Batch:
+        column, (group, n) = batch.cols[self.reward], batch.group(self.by)
+        reward_K, value_K = in_all(batch, column), in_all(batch, batch.cols[self.value])
+        known, value_K = (~torch.isnan(value_K)).double(), value_K.nan_to_num()
+        total, count = value_K, known
+        if not self.own:
+            total, count = gather_up(value_K, group, n)[group] - value_K, gather_up(known, group, n)[group] - known
+        alone = torch.where(torch.isnan(reward_K), reward_K, 0.0)
+        advantage_K = torch.where(count > 0, reward_K - total / count.clamp(min=1), alone)
+        valued = ~torch.isnan(reward_K)
+        lone = float((valued & (count == 0)).sum()) / max(int(valued.sum()), 1)
+        play.log(**{f"{self.gives_to}/no_baseline": lone})
+        return with_step_column(batch, self.gives_to, to_steps(batch, advantage_K.to(column.value.dtype)), column)
+
+
+@part
 class whiten(FieldColumns):
     r"""$A = (x - \bar x) / (s + \epsilon)$ with the mean and the sample deviation over the whole batch, separately for each
     role.

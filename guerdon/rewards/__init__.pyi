@@ -11,6 +11,7 @@ from guerdon.rewards.formula.algebra import bounded as bounded
 from guerdon.rewards.formula.algebra import by_metric as by_metric
 from guerdon.rewards.formula.algebra import by_rarity as by_rarity
 from guerdon.rewards.formula.algebra import cascade as cascade
+from guerdon.rewards.formula.algebra import flipped as flipped
 from guerdon.rewards.formula.algebra import least as least
 from guerdon.rewards.formula.algebra import most as most
 from guerdon.rewards.formula.algebra import normalised as normalised

@@ -18,7 +18,7 @@ from guerdon.core.example import ExamplePlay, example_tries
 from guerdon.core.pack import pack
 from guerdon.core.part import get_state, set_state
 from guerdon.core.task import Ask
-from guerdon.credit.baselines import role_baseline, weighted_baseline
+from guerdon.credit.baselines import cross_baseline, role_baseline, weighted_baseline
 from guerdon.credit.group_relative import centre
 from guerdon.credit.pass_at_k import best_of_k, best_with_and_without
 from guerdon.credit.returns import reward_to_go
@@ -113,6 +113,20 @@ def test_equal_weights_are_the_plain_mean():
     for others in (False, True):
         want = centre(std=False, others=others)(batch, ExamplePlay())["advantage"]
         assert torch.allclose(weighted_baseline(others=others)(batch, ExamplePlay())["advantage"], want, atol=1e-6)
+
+
+def test_a_baseline_of_what_was_predicted_of_the_others():
+    play, nan = ExamplePlay(), float("nan")
+    predicted = [0.9, 0.2, 0.4, 0.5, 0.7, nan, 0.3]
+    batch = example_tries([[1.0, 0.0, None], [2.0], [1.0, 3.0], [4.0]], predicted=[x if x == x else 0.0 for x in predicted])
+    reason = torch.tensor([0] * 5 + [int(Reason.FAILED)] + [0], dtype=torch.int8)
+    batch = batch.with_cols({"predicted": Column("track", torch.tensor(predicted), reason)})
+    made = cross_baseline()(batch, play)["advantage"]
+    want = torch.tensor([1 - 0.3, -0.65, nan, 0.0, 0.0, 3 - 0.7, 0.0])
+    assert torch.allclose(made, want, equal_nan=True)
+    assert play.metrics["advantage/no_baseline"] == 0.5  # two are alone, and one whose other has no number; of six
+    own = cross_baseline(own=True)(batch, ExamplePlay())["advantage"]
+    assert torch.allclose(own, torch.tensor([0.1, -0.2, nan, 1.5, 0.3, 0.0, 3.7]), equal_nan=True)
 
 
 def test_no_baseline_has_less_variance_than_the_one_weighted_by_squared_norms():

@@ -21,7 +21,7 @@ from guerdon.core.pack import pack
 from guerdon.core.part import PARTS
 from guerdon.core.stages import shelf_of
 from guerdon.credit.advantage_estimation import gae
-from guerdon.credit.baselines import role_baseline, weighted_baseline, whiten
+from guerdon.credit.baselines import cross_baseline, role_baseline, weighted_baseline, whiten
 from guerdon.credit.group_relative import centre
 from guerdon.credit.mix import mixed, only, separately, teacher_log_ratio
 from guerdon.credit.pass_at_k import best_of_k
@@ -72,6 +72,8 @@ CHAINS = {  # a tree gives what the chains it stands for give
     "separately": lambda: separately(("reward", "process", "turns")),
     "role_baseline": lambda: role_baseline(start=0.5),
     "weighted_baseline": lambda: weighted_baseline(),
+    "cross_baseline": lambda: cross_baseline(value="critic.final"),
+    "cross_baseline_own": lambda: cross_baseline(value="process", own=True),
     "below_promise": lambda: below_promise(mark="process"),
     "spare_correct": lambda: spare_correct(right="reward"),
     "best_of_k": lambda: best_of_k(k=1),

@@ -17,7 +17,7 @@ from guerdon.core.column import Column
 from guerdon.core.example import ExamplePlay
 from guerdon.core.pack import pack
 from guerdon.credit.advantage_estimation import gae
-from guerdon.credit.baselines import role_baseline, weighted_baseline, whiten
+from guerdon.credit.baselines import cross_baseline, role_baseline, weighted_baseline, whiten
 from guerdon.credit.group_relative import centre
 from guerdon.credit.pass_at_k import best_of_k
 from guerdon.credit.returns import redistribute, reward_to_go
@@ -115,6 +115,7 @@ UNBIASED = {
     "a baseline by step": lambda: [reward_to_go("process"), turn_baseline(per="step")],
     "a running baseline": lambda: [role_baseline(start=0.4)],
     "best of one": lambda: [best_of_k(k=1)],
+    "predicted from the other tries": lambda: [cross_baseline(value="critic.value")],
 }
 
 
@@ -131,6 +132,13 @@ def test_best_of_two_is_the_gradient_of_the_best_of_two():
 def test_the_own_reward_in_the_mean_shrinks_the_gradient_and_no_more():
     found = expected_gradient(lambda: [centre(std=False)])
     assert torch.allclose(found, (1 - 1 / TRIES) * exact(expected_return), atol=1e-6)
+
+
+def test_a_prediction_from_the_own_try_takes_its_own_gradient_away():
+    true = exact(expected_return)
+    predicted = exact(lambda logits: sum(chance(p, logits) * sum(VALUE[c] for c in p) for p in PATHS))
+    found = expected_gradient(lambda: [cross_baseline(value="critic.value", own=True)])
+    assert torch.allclose(found, true - predicted, atol=1e-6) and not torch.allclose(found, true, atol=1e-2)
 
 
 def bias(make, groups_at_once=True):

@@ -1,6 +1,7 @@
 """Mechanism tests: a published method's numbers, a world with the problem it is for, and mutants that these must tell from it.
 
 A method has a file in the folder of its family (`curriculum/dump.py`) with one `Mechanism`; `test_mechanisms.py` runs them all.
+A house recipe may have one (`house/remax.py`).
 `numbers` hold the method's own function to its paper's formula or to its authors' released one, `world` to what it is for.
 Both are then run with one mutant of the method's code after another in its place (`mutants.py`), and one of them must fail.
 A mutant that computes the same is named in `equal`, with the reason.
@@ -40,7 +41,8 @@ from guerdon.training.catalog import find_recipe, listings
 
 HERE = Path(__file__).resolve().parent
 EXAMPLES = HERE.parents[1] / "examples"
-PUBLISHED = {name: listing for name, listing in listings().items() if listing.family != "house"}
+RECIPES = listings()
+PUBLISHED = {name: listing for name, listing in RECIPES.items() if listing.family != "house"}
 SAMPLED = 2  # mutants of a method in `make test`, drawn anew for every release; `make slow` runs all
 LEAST = 4  # mutants that a method must have
 SECONDS, TIMES = 0.2, 10  # a mutant that takes longer than so many times the method, and this, runs without end
@@ -319,9 +321,9 @@ def example(name: str) -> Any:
 
 def own_modules(recipe: str) -> list[Any]:
     """The module of a recipe, and those beside it in a folder of its own."""
-    if recipe not in PUBLISHED:
+    if recipe not in RECIPES:
         return [example(recipe)]
-    place = PUBLISHED[recipe].module
+    place = RECIPES[recipe].module
     home, _, last = place.rpartition(".")
     if last != "recipe":
         return [importlib.import_module(place)]
@@ -330,7 +332,7 @@ def own_modules(recipe: str) -> list[Any]:
 
 
 def row_file(recipe: str) -> Path:
-    family = PUBLISHED[recipe].family if recipe in PUBLISHED else EXAMPLES.name
+    family = RECIPES[recipe].family if recipe in RECIPES else EXAMPLES.name
     return HERE / family / f"{recipe.replace('-', '_')}.py"
 
 

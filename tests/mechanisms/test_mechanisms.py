@@ -6,7 +6,8 @@ import pytest
 from harness import EXAMPLES, HERE, PUBLISHED, entry_of, row, row_file
 from mutants import ROOT
 
-ROWS = [*sorted(PUBLISHED), *sorted(path.stem for path in (HERE / EXAMPLES.name).glob("*.py"))]
+BESIDE = [path.stem for folder in ("house", EXAMPLES.name) for path in (HERE / folder).glob("*.py")]
+ROWS = [*sorted(PUBLISHED), *sorted(BESIDE)]
 
 
 @pytest.mark.parametrize("name", ROWS)

@@ -14,7 +14,7 @@ from guerdon.core.column import Reason
 from guerdon.core.errors import UserError
 from guerdon.core.schedule import linear
 from guerdon.rewards.asking.function import reward
-from guerdon.rewards.formula.algebra import blend, bonus, bounded, cascade, least, most, normalised
+from guerdon.rewards.formula.algebra import blend, bonus, bounded, cascade, flipped, least, most, normalised
 from guerdon.rewards.formula.per_step import delta, min_form, overall, potential, shortfall
 from guerdon.rewards.formula.reward import clip, gate, product, veto, weighted
 from guerdon.rewards.formula.scores import Outcome, Scores, Where
@@ -135,6 +135,19 @@ def test_normalised_within_groups_and_over_the_step():
     over = plain(value(normalised(A, over="step", eps=0.0), where, **leaves))
     assert over == pytest.approx(((whole - whole.mean()) / whole.std()).tolist())
     assert plain(value(normalised(A), where, a=scores(1, None, FAILED, 5, 9))) == [0.0, ABSENT, FAILED, 0.0, 0.0]
+
+
+def test_planted_noise_flips_tries_or_whole_groups():
+    everyone, group = [1.0, 0.25, None] * 400, torch.arange(1200) // 4
+    where = Where(group, step=3)
+    assert plain(value(flipped(A, 0.0), where, a=scores(*everyone)))[:3] == [1.0, 0.25, ABSENT]
+    assert plain(value(flipped(A, 1.0, by="group"), where, a=scores(*everyone)))[:3] == [0.0, 0.75, ABSENT]
+    turned = {by: value(flipped(A, 0.3, by=by), where, a=scores(*[1.0] * 1200)).value == 0 for by in ("try", "group")}
+    assert all(abs(float(each.double().mean()) - 0.3) < 0.06 for each in turned.values())
+    within = {by: {float(each[group == g].double().mean()) for g in range(300)} for by, each in turned.items()}
+    assert within["group"] == {0.0, 1.0} and len(within["try"]) > 3
+    again = [value(flipped(A, 0.3), at, a=scores(*[1.0] * 1200)).value == 0 for at in (where, Where(group, step=4))]
+    assert torch.equal(again[0], turned["try"]) and not torch.equal(again[1], turned["try"])
 
 
 def test_steps_add_up_and_the_rest_counts_at_the_last():

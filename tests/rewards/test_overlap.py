@@ -53,6 +53,18 @@ def test_bleu_by_hand():
     assert bleu(casefold=True)(wanted.upper(), wanted) == 1.0
 
 
+def test_bleu_against_several_references_by_hand():
+    """Papineni's example: seven times `the`, which one reference has twice and the other once."""
+    first, second = "the cat is on the mat", "there is a cat on the mat"
+    assert bleu(1)(" ".join(["the"] * 7), answers=[first, second]) == pytest.approx(2 / 7)
+    assert bleu(1)(" ".join(["the"] * 7), answers=[second]) == pytest.approx(1 / 7)
+    assert bleu()(second, answers=[first, second]) == 1.0 and bleu()(first, second, [first]) == 1.0
+    closest = bleu(1)("the cat", answers=["the", "the cat sat", "a dog ran far away"])  # of 1 and 3 words the shorter
+    assert closest == 1.0 and bleu(1)("the cat", answers=["the cat sat on it", "a dog"]) == 1.0
+    assert bleu(1)("the cat", answers=["the cat sat on"]) == pytest.approx(math.exp(-1))
+    assert bleu()("x", answers=["", " "]) is None and bleu(1)("x", "x", ["", "x y"]) == pytest.approx(math.exp(-1))
+
+
 def test_rouge_l_by_hand():
     assert rouge_l()("police killed the gunman", "police kill the gunman") == pytest.approx(0.75)
     assert rouge_l()("the gunman police killed", "police kill the gunman") == pytest.approx(0.5)
@@ -93,6 +105,8 @@ def test_bleu_agrees_with_sacrebleu(smooth):
         if smooth == "add-k" and len(bleu_tokens(said)) < 4:
             continue  # it takes orders above the length for fully right, which would pay for being short
         assert bleu(smooth=smooth)(said, wanted) == pytest.approx(sacre.sentence_score(said, [wanted]).score / 100)
+        both = [wanted, f"{said} {wanted}"]
+        assert bleu(smooth=smooth)(said, answers=both) == pytest.approx(sacre.sentence_score(said, both).score / 100)
 
 
 @given(st.one_of(st.text(max_size=60), LATEX))

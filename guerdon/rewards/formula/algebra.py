@@ -127,6 +127,42 @@ class normalised(Around):
 
 
 @part
+class flipped(Around):
+    r"""$1 - r$ in place of $r$ for a share of the tries, or of whole groups at once: planted noise of a judge.
+
+    Flips are drawn anew in every step, whatever the answer. *Assumes* rewards from 0 to 1. A loss that is linear in rewards
+    less their group's mean (`dr_grpo`) follows $1 - 2p$ times its own gradient on average, by either; within a group, flips of
+    tries are noise, and a flip of the group turns every sign. Flips that follow the answer are a judge of the settings
+    (`flipping_judge`).
+
+    Args:
+        reward: the reward.
+        share: probability of a flip.
+        by: flip each try by itself, or all tries of a group.
+
+    >>> import guerdon as gd
+    >>> said = [{"completion": x, "answer": "4"} for x in "4544"]
+    >>> gd.score_samples(gd.rewards.flipped(gd.exact(), share=1.0), said).whole
+    [0.0, 1.0, 0.0, 0.0]
+    """
+
+    reward: Any
+    share: float = knob(default=0.2, ge=0.0, le=1.0)
+    by: Literal["try", "group"] = "try"
+
+    def combine(self, parts: Mapping[str, Scores], where: Where) -> Scores:
+        (inner,) = parts.values()
+        group = torch.unique(where.group, return_inverse=True)[1]
+        place = group if self.by == "group" else torch.arange(len(inner))
+        drawn = torch.rand(len(inner), generator=where.generator("flipped", str(self)), dtype=torch.float64)
+        turned = drawn[place] < where.now(self.share)
+        return numbers(torch.where(turned, 1.0 - inner.value, inner.value), inner.reason)
+
+    def __str__(self) -> str:
+        return f"flipped({self.reward}, {shown(self.share)} by {self.by})"
+
+
+@part
 class bonus(Conditional):
     r"""$r + b\,[r \ge least]$: a base, and `more` on top of it only where the base was earned (`condition` is the bonus).
 

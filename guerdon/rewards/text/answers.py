@@ -330,6 +330,9 @@ class bleu(Leaf):
     Tokens, smoothing and $N$, at most `order` and the completion's length, are those of sacreBLEU's `sentence_bleu`
     (arXiv:1804.08771); only for `add-k` sacreBLEU also counts orders above the length, as if all of them were right.
 
+    Where the task has several right answers (`answers`, a key of its meta), an n-gram counts as often as it is in any of them,
+    and $|A|$ is the length that is closest to the completion's, as in the paper.
+
     Args:
         order: longest n-gram.
         smooth: how orders without a match are counted.
@@ -347,11 +350,12 @@ class bleu(Leaf):
     def __post_init__(self) -> None:
         check_plain(self)
 
-    def __call__(self, completion: str, answer: str = "") -> float | None:
-        if not answer.strip():
+    def __call__(self, completion: str, answer: str = "", answers: Sequence[str] = ()) -> float | None:
+        right = [text for text in map(str, answers or (answer,)) if text.strip()]
+        if not right:
             return None
-        given, right = (text.lower() if self.casefold else text for text in (completion, answer))
-        return sentence_bleu(bleu_tokens(given), bleu_tokens(right), self.order, self.smooth)
+        given, *wanted = (bleu_tokens(text.lower() if self.casefold else text) for text in (completion, *right))
+        return sentence_bleu(given, wanted, self.order, self.smooth)
 
 
 @part

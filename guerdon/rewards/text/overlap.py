@@ -2,7 +2,7 @@
 
 The tokens that SQuAD, BLEU and ROUGE count, and the counting; CodeBLEU (Ren et al. 2020, arXiv:2009.10297) on Python: n-grams,
 keywords, and the shapes of syntax trees. Nothing is run.
-Leaves out: several references, stemming, languages that do not put spaces between words; CodeBLEU's match of data flow (the
+Leaves out: stemming, languages that do not put spaces between words; CodeBLEU's match of data flow (the
 other three parts weigh the same); marks, numbers and JSON (`text/answers.py`), algebra (`maths` in `answers.py`).
 """
 
@@ -15,6 +15,8 @@ import re
 import string
 from collections import Counter
 from collections.abc import Sequence
+from functools import reduce
+from operator import or_
 
 from guerdon.text.answers import vote as vote
 
@@ -55,11 +57,11 @@ def f1(shared: int, given: int, wanted: int) -> float:
     return 2 * shared / (given + wanted) if shared else 0.0
 
 
-def sentence_bleu(given: Sequence[str], wanted: Sequence[str], order: int, smooth: str) -> float:
-    """BLEU of one sentence over the n-grams it is long enough to have. The formula stands at `bleu`."""
+def sentence_bleu(given: Sequence[str], wanted: Sequence[Sequence[str]], order: int, smooth: str) -> float:
+    """BLEU of one sentence against one or several, over the n-grams it is long enough to have. The formula stands at `bleu`."""
     logs, halvings = [], 0
     for n in range(1, min(order, len(given)) + 1):
-        ours, theirs = ngrams(given, n), ngrams(wanted, n)
+        ours, theirs = ngrams(given, n), reduce(or_, (ngrams(each, n) for each in wanted))  # each as often as in any
         shared, total = float((ours & theirs).total()), float(ours.total())
         if n == 1 and not shared:  # a sentence without one right word is 0 under every smoothing
             return 0.0
@@ -75,7 +77,8 @@ def sentence_bleu(given: Sequence[str], wanted: Sequence[str], order: int, smoot
         logs.append(math.log(shared / total))
     if not logs:
         return 0.0
-    brevity = min(0.0, 1 - len(wanted) / len(given))
+    closest = min((abs(len(each) - len(given)), len(each)) for each in wanted)[1]  # of two as close the shorter
+    brevity = min(0.0, 1 - closest / len(given))
     return min(1.0, math.exp(brevity + sum(logs) / len(logs)))
 
 
