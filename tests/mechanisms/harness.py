@@ -280,6 +280,34 @@ def said_tries(*problems: Sequence[tuple[Sequence[int], float]], column: str = "
     return pack(episodes).with_cols({column: Column("track", value, _reasons(value))})
 
 
+def said_texts(*asks: tuple[Any, Sequence[str]]) -> Any:
+    """A batch of tries by what they say, an action for each character: (an ask, or the name of a problem, and texts)."""
+    episodes, attempts = [], dict[str, int]()
+    for number, (asked, texts) in enumerate(asks):
+        ask = gd.Ask(gd.Task(asked, asked)) if isinstance(asked, str) else asked
+        for text in texts:
+            attempts[ask.task.key] = attempts.get(ask.task.key, -1) + 1
+            turn = segment([*map(ord, text)], view=ask.shown, text=text)
+            episodes.append(episode(turn, ask=ask, number=number, attempt=attempts[ask.task.key]))
+    return pack(episodes)
+
+
+def learned(
+    recipe: Any, draw: Callable[[int, torch.Tensor], Any], logits: torch.Tensor, steps: int, lr: float = 1.0
+) -> torch.Tensor:
+    """The probabilities of a table's answers after plain policy gradients on the advantages of the recipe's last reward and its
+    credit: `draw(step, p)` gives a batch and the answer of each of its tracks."""
+    for step in range(steps):
+        p = logits.softmax(-1)
+        batch, answer = draw(step, p)
+        for stage in (recipe.stages.scores[-1], *recipe.stages.credit):
+            batch = stage(batch, ExamplePlay())
+        advantage = torch.nan_to_num(batch.up(batch["advantage"], "track") / batch.up(torch.ones(batch.S), "track"))
+        pull = torch.nn.functional.one_hot(answer, logits.shape[-1]) - p
+        logits = logits + lr * (advantage[:, None] * pull).mean(0)
+    return logits.softmax(-1)
+
+
 def _reasons(value: torch.Tensor) -> torch.Tensor:
     return torch.where(value.isnan(), int(Reason.FAILED), 0).to(torch.int8)
 

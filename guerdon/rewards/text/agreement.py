@@ -119,7 +119,7 @@ class majority(Leaf):
         if not tally:
             whose = "nobody in the group has" if self.voters == "all" else "none of the others has"
             return Outcome(Reason.NOT_APPLICABLE, detail={"why": f"{whose} an answer"})
-        votes = tally.get(choice, Fraction(0)) if choice is not None else Fraction(0)
+        votes = tally.get(choice, Fraction(0))
         most, cast = max(tally.values()), sum(tally.values())
         tied = sum(n == most for n in tally.values())
         value = float(votes / cast) if self.share else (votes == most) / tied
