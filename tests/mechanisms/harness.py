@@ -295,16 +295,16 @@ def said_texts(*asks: tuple[Any, Sequence[str]]) -> Any:
 def learned(
     recipe: Any, draw: Callable[[int, torch.Tensor], Any], logits: torch.Tensor, steps: int, lr: float = 1.0
 ) -> torch.Tensor:
-    """The probabilities of a table's answers after plain policy gradients on the advantages of the recipe's last reward and its
-    credit: `draw(step, p)` gives a batch and the answer of each of its tracks."""
+    """[R, A] the probabilities of answers in each of some rows after plain policy gradients on the advantages of the recipe's
+    last reward and its credit. `draw(step, p)` gives a batch, and of each of its tracks the row and the answer."""
     for step in range(steps):
         p = logits.softmax(-1)
-        batch, answer = draw(step, p)
+        batch, row, answer = draw(step, p)
         for stage in (recipe.stages.scores[-1], *recipe.stages.credit):
             batch = stage(batch, ExamplePlay())
         advantage = torch.nan_to_num(batch.up(batch["advantage"], "track") / batch.up(torch.ones(batch.S), "track"))
-        pull = torch.nn.functional.one_hot(answer, logits.shape[-1]) - p
-        logits = logits + lr * (advantage[:, None] * pull).mean(0)
+        pull = torch.nn.functional.one_hot(answer, logits.shape[-1]) - p[row]
+        logits = logits.index_add(0, row, lr / len(row) * advantage[:, None] * pull)
     return logits.softmax(-1)
 
 

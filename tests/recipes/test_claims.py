@@ -26,8 +26,9 @@ from guerdon.training.catalog import find_recipe, listings, part_modules
 
 PAGES = Path(__file__).parent.parent.parent / "docs" / "evidence"
 WAITING = {"fin-prm", "reasonflux-prm", "t-reg", "what-srms-reward"}  # registered and not yet run; their pages say so
-SELF_REWARD = {"format-length-surrogate", "mm-upt", "sar"}
-UNCLAIMED = {"dmpo", "expo", "kdrl", "prerl-dsrl", *SELF_REWARD}  # their mechanisms are tested; no claim of theirs is registered
+SELF_REWARD = {"co-reward", "format-length-surrogate", "mm-upt", "sar"}
+POLICY = {"dmpo", "expo", "kdrl", "prerl-dsrl"}
+UNCLAIMED = {*POLICY, *SELF_REWARD}  # their mechanisms are tested; no claim of theirs is registered
 UNFINISHED = set[str]()  # proofs that want more runs; their pages say so
 PUBLISHED = {name: listing for name, listing in listings().items() if listing.family != "house"}
 

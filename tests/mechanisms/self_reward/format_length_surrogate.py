@@ -24,10 +24,10 @@ def readable(steps=12, formed=0.5):
     texts = ["so = 4", "so it4"]
 
     def draw(step, p):
-        answer = torch.multinomial(p, 16, replacement=True, generator=dice)
-        return said_texts(("a", [texts[n] for n in answer.tolist()])), answer
+        answer = torch.multinomial(p[0], 16, replacement=True, generator=dice)
+        return said_texts(("a", [texts[n] for n in answer.tolist()])), torch.zeros(16, dtype=torch.long), answer
 
-    return float(learned(recipe, draw, torch.tensor([0.2, 0.8]).log(), steps)[0])
+    return float(learned(recipe, draw, torch.tensor([[0.2, 0.8]]).log(), steps)[0, 0])
 
 
 mechanism = Mechanism(

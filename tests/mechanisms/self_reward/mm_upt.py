@@ -42,13 +42,13 @@ def refused():
 def accuracy(method=True, right=0.4):
     """How likely the right one of ten answers is after 12 steps without the truth, from `right`; the others share the rest."""
     dice = torch.Generator().manual_seed(0)
-    start = torch.tensor([right, *[(1 - right) / 9] * 9]).log()
+    start = torch.tensor([[right, *[(1 - right) / 9] * 9]]).log()
 
     def draw(step, p):
-        answer = torch.multinomial(p, 16, replacement=True, generator=dice)
-        return said_texts(("a", [str(n) for n in answer.tolist()])), answer
+        answer = torch.multinomial(p[0], 16, replacement=True, generator=dice)
+        return said_texts(("a", [str(n) for n in answer.tolist()])), torch.zeros(16, dtype=torch.long), answer
 
-    return float(learned(made("mm-upt"), draw, start, steps=12 if method else 0)[0])
+    return float(learned(made("mm-upt"), draw, start, steps=12 if method else 0)[0, 0])
 
 
 S = (1 / 3) ** 0.5 + 1e-4  # of 1, 1, 0
