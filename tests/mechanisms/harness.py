@@ -36,6 +36,7 @@ from guerdon.core.column import Column, Reason
 from guerdon.core.example import ExamplePlay
 from guerdon.core.pack import pack
 from guerdon.envs.simple import single_turn
+from guerdon.models.tables import FNV_START, _mix, _place
 from guerdon.training.catalog import find_recipe, listings
 
 HERE = Path(__file__).resolve().parent
@@ -267,6 +268,28 @@ def steps_paid(reward: Any, scores: Sequence[float]) -> list[float]:
         steps = each.per_step(steps)
     made_of: list[float] = steps.tolist()
     return made_of
+
+
+def table_after(odds: Mapping[str, Mapping[str, float]], vocab: str = "01", length: int = 2) -> Any:
+    """A table with odds of its first action after each view, 1 where none are given; every later step is even."""
+    model = gd.models.tabular(vocab, length=length, rows=4096)
+    model.start(0, {})
+    with torch.no_grad():
+        for view, given in odds.items():
+            row = model.weights.logits[_place(_mix(FNV_START, model.encode(view)), model.rows)]
+            row[: len(vocab)] = torch.tensor([given.get(action, 1.0) for action in vocab]).log()
+    return model
+
+
+def forced_tries(model: Any, view: str | list[Any], *texts: str, number: int = 0) -> list[Any]:
+    """Episodes of texts as tries at one problem, in a model's own actions."""
+    episodes = []
+    for attempt, text in enumerate(texts):
+        reply = model.teacher_force(view, text)
+        turn = segment(reply.actions, view=view, context=reply.context, logp=reply.logp, text=text)
+        ask = gd.Ask(gd.Task(str(number), view if isinstance(view, str) else ""))
+        episodes.append(episode(turn, ask=ask, number=number, attempt=attempt))
+    return episodes
 
 
 def said_tries(*problems: Sequence[tuple[Sequence[int], float]], column: str = "correct") -> Any:

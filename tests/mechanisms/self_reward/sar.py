@@ -5,33 +5,16 @@ from __future__ import annotations
 from math import exp, log
 
 import torch
-from harness import Later, Mechanism, World, made
-from strategies import episode, segment
+from harness import Later, Mechanism, World, forced_tries, made, table_after
 
 import guerdon as gd
 from guerdon.core.pack import pack
-from guerdon.models.tables import FNV_START, _mix, _place
 from guerdon.select.other_views import read_under
 
 
-def table(**shown):
-    """A model of the digits 0 and 1 with other odds of a 1 after each view, and even odds at every later step."""
-    model = gd.models.tabular("01", length=2, rows=4096)
-    model.start(0, {})
-    with torch.no_grad():
-        for view, odds in shown.items():
-            row = _place(_mix(FNV_START, model.encode("" if view == "nothing" else view)), model.rows)
-            model.net.logits[row] = torch.tensor([1.0, odds]).log()
-    return model
-
-
-def batch(model, *texts, view="ask"):
-    episodes = []
-    for attempt, text in enumerate(texts):
-        reply = model.teacher_force(view, text)
-        turn = segment(reply.actions, view=view, context=reply.context, logp=reply.logp, text=text)
-        episodes.append(episode(turn, name="a", number=0, attempt=attempt))
-    return pack(episodes)
+def table(ask=1.0, nothing=1.0):
+    """A model of two digits, with odds of a 1 where the question was asked and where it was not."""
+    return table_after({"ask": {"1": ask}, "": {"1": nothing}})
 
 
 def scored(*texts, model=None, reward="zero", view="ask", **knobs):
@@ -41,7 +24,7 @@ def scored(*texts, model=None, reward="zero", view="ask", **knobs):
     )
     play = Later(0, 9)
     play.models = {"policy": model}
-    return recipe.stages.scores[-1](batch(model, *texts, view=view), play)["reward"].tolist()
+    return recipe.stages.scores[-1](pack(forced_tries(model, view, *texts)), play)["reward"].tolist()
 
 
 def gap(odds_without):
@@ -68,7 +51,7 @@ def conversation():
     model.read = lambda changed, want: (
         read.append(changed.episodes[0].segments[0].view) or {"logp": torch.zeros(changed.S)}
     )
-    read_under(batch(model, "1", view=talk), "", model)
+    read_under(pack(forced_tries(model, talk, "1")), "", model)
     return read
 
 
