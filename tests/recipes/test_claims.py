@@ -26,7 +26,10 @@ from guerdon.training.catalog import find_recipe, listings, part_modules
 
 PAGES = Path(__file__).parent.parent.parent / "docs" / "evidence"
 WAITING = {"fin-prm", "reasonflux-prm", "t-reg", "what-srms-reward"}  # registered and not yet run; their pages say so
-SELF_REWARD = {"co-reward", "cream", "flr", "format-length-surrogate", "laser", "mm-upt", "sar"}
+SELF_REWARD = {
+    *("co-reward", "cream", "flr", "format-length-surrogate", "laser", "mm-upt", "rlccf", "sar"),
+    "temporal-self-rewarding",
+}
 POLICY = {"dmpo", "expo", "kdrl", "prerl-dsrl"}
 UNCLAIMED = {*POLICY, *SELF_REWARD}  # their mechanisms are tested; no claim of theirs is registered
 UNFINISHED = set[str]()  # proofs that want more runs; their pages say so

@@ -133,9 +133,9 @@ class own_scores(LastToken):
     def __call__(self, batch: Batch, play: Play) -> Batch:
         reward = batch[self.reward]
         ended = ~was_cut(batch)
-        counts = ended & ~reward.isnan()
-        alike = torch.where(reward > 0.5, (counts & (reward > 0.5)).sum(), (counts & (reward <= 0.5)).sum())
-        weight = torch.where(counts, counts.sum() / (2 * alike.clamp(min=1)), 0.0)
+        counts, right = ended & ~reward.isnan(), reward > 0.5
+        alike = torch.where(right, (counts & right).sum(), (counts & ~right).sum())
+        weight = torch.where(counts, counts.sum() / (2 * alike), 0.0)
         batch = batch.put(WEIGHT, "track", weight)
         if play.step < self.warm_up or not self.own_weight:
             return batch
@@ -143,7 +143,7 @@ class own_scores(LastToken):
         group, size = batch.group("task")
         _, mean, deviation = moments(score, group, size)
         used = deviation[group] > self.spread
-        standing = torch.where(used, (score - mean[group]) / deviation[group].clamp(min=1e-9), 0.0)
+        standing = torch.where(used, (score - mean[group]) / deviation[group], 0.0)
         play.log(own_share=float(used.double().mean()) if batch.K else 0.0)
         column, share = batch.cols["advantage"], self.own_weight * batch.down(used.double(), of="track")
         value = (1 - share) * column.value + self.own_weight * batch.down(standing, of="track")

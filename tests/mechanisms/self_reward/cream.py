@@ -110,6 +110,7 @@ mechanism = Mechanism(
         ),
         "of each problem": (labelled, [[1 / 6, 0.0], 1 / 12]),
         "of a step": (lambda: labelled(consistency="step"), [[1 / 12, 1 / 12], 1 / 12]),
+        "of a step with one problem": (lambda: labelled(BEFORE[:4], TRIES[:1], consistency="step"), [[1 / 6], 1 / 6]),
         "one model twice": (lambda: labelled([x for t in TRIES for _, x in t]), [[1.0, 1.0], 1.0]),
         "tries without a value": (missing, [1.0, 0.0]),
         "nothing to order": (lambda: labelled([1.0, 2.0], [[([1], 1.0)], [([2], 1.0)]]), [[], 0.0]),

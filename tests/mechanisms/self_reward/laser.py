@@ -90,6 +90,7 @@ GAPS = [0.0, 0.1, 0.3, None, 0.99, 0.0]
 mechanism = Mechanism(
     "laser",
     source="arXiv:2510.14943; RUCBM/LaSeR, dp_actor.py, lines 547-575, and ray_trainer.py, lines 1347-1452",
+    equal={"own_scores.__call__: reward > 0.5 -> reward <= 0.5": "right and wrong are counted alike"},
     numbers={
         "right and wrong weigh the same, and cut tries nothing": (
             lambda: credit(),
@@ -102,6 +103,23 @@ mechanism = Mechanism(
         "a try without a reward": (
             lambda: credit(batch=tries([TRIES[0][:3], [([6], nan), ([7], 0.0), ([8], 1.0)]], cut=None))[0],
             [5 / 4, 5 / 6, 5 / 6, 0.0, 5 / 6, 5 / 4],
+        ),
+        "a right try that was cut": (lambda: credit(batch=tries(cut=0))[0], [0.0, 5 / 8, 5 / 8, 5 / 8, 5 / 2, 5 / 8]),
+        "graded rewards": (
+            lambda: credit(
+                batch=tries(
+                    [[([n], r) for n, r in enumerate((0.9, 0.5, 0.6, 0.2))]],
+                    cut=None,
+                    start=[-20.0] * 4,
+                    now=[-20.0] * 4,
+                    advantage=[0.0] * 4,
+                )
+            )[0],
+            [1.0] * 4,
+        ),
+        "scores that are all the same": (
+            lambda: credit(300, tries(now=START), spread=0.0)[1:],
+            [ADVANTAGE, 0.0],
         ),
         "after the warm-up own scores have their share where they spread": (
             lambda: credit(200),
