@@ -28,7 +28,7 @@ PAGES = Path(__file__).parent.parent.parent / "docs" / "evidence"
 WAITING = {"fin-prm", "reasonflux-prm", "t-reg", "what-srms-reward"}  # registered and not yet run; their pages say so
 SELF_REWARD = {
     *("co-reward", "cream", "flr", "format-length-surrogate", "laser", "mm-upt", "rlccf", "sar"),
-    "temporal-self-rewarding",
+    *("self-prm", "temporal-self-rewarding"),
 }
 POLICY = {"dmpo", "expo", "kdrl", "prerl-dsrl"}
 UNCLAIMED = {*POLICY, *SELF_REWARD}  # their mechanisms are tested; no claim of theirs is registered

@@ -9,7 +9,6 @@ from harness import Later, Mechanism, World, made, said_texts
 
 import guerdon as gd
 from guerdon.core.column import Column, Reason
-from guerdon.recipes.house.several_models import asked_of_each
 from guerdon.recipes.self_reward.temporal_self_rewarding import contrasted
 
 NAN = float("nan")
@@ -91,6 +90,7 @@ def composed(**knobs):
         [exam.seats for exam in made_of.exams],
         made_of.curriculum.curriculum.tries,
         made_of.prompts,
+        made_of.sampling.temperature,
     ]
 
 
@@ -107,7 +107,6 @@ def gap(anchored=True):
 mechanism = Mechanism(
     "temporal-self-rewarding",
     source="arXiv:2508.06026, abstract: anchored rejection by the initial model, chosen ones guided by the next one",
-    also=[asked_of_each],
     numbers={
         "the round's best against the start's worst": (
             lambda: paired(*PROBLEMS),
@@ -136,6 +135,7 @@ mechanism = Mechanism(
                 [{"policy": "policy"}],
                 2,
                 6,
+                1.0,
             ],
         ),
         "its second": (
