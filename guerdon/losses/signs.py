@@ -83,6 +83,11 @@ class finished(FieldColumns):
     """
 
     def __call__(self, batch: Batch, play: Play) -> Batch:
-        cut = (batch.end == ENDS.index(End.CUT))[batch.leaf]
+        cut = was_cut(batch)
         play.log(cut_share=float(cut.double().mean()) if batch.K else 0.0)
         return batch.take(~cut)
+
+
+def was_cut(batch: Batch) -> Tensor:
+    """[K] the tracks whose last segment was CUT."""
+    return (batch.end == ENDS.index(End.CUT))[batch.leaf]

@@ -129,6 +129,14 @@ def under(batch: Batch, show: Any, model_of: Callable[[str], Model], role: str |
     return pack(episodes), torch.tensor(changed, dtype=torch.bool)
 
 
+def read_under(batch: Batch, show: Any, model: Model) -> Tensor:
+    """[S] the log-probs that a model gives a batch's steps, had `show` been shown first; without a gradient. An empty template
+    takes the text, or the last message, away."""
+    shown, _ = under(batch, show, lambda role: model)
+    with torch.no_grad():
+        return model.read(shown, ["logp"])["logp"].double().to(batch.seg.device)
+
+
 def reworded(template: str, view: Any) -> Any:
     """The template around a text, or around the last message of a conversation.
 

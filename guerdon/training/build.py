@@ -150,7 +150,8 @@ def build(request: RunRequest, typed: Container[str] = ()) -> Built:
     task = task_for(entry, request)
     slots = {"task": task, "model": find_model(request.model), "reward": reward_for(request.reward, task)}
     fit(task, [slots["model"]])
-    if isinstance(task, rows) and not (task.has_answers or hasattr(task, "solution") or slots["reward"] is not None):
+    judged = slots["reward"] is not None or entry.needs.answers is False  # by a reward, or by the method itself
+    if isinstance(task, rows) and not (task.has_answers or hasattr(task, "solution") or judged):
         raise UserError(
             f"{task.title} has no answers: name their column, --answer COL, or give a --reward that needs none"
         )

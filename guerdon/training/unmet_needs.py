@@ -26,7 +26,8 @@ class Unmet(UserError):
 def refuse_untaken(entry: RecipeEntry, **given: Any) -> None:
     """Refuse a task, model or reward that was given and that a method does not take, with the reason."""
     for slot, value in given.items():
-        if value is not None and slot not in entry.parameters():
+        taken = slot in entry.parameters() and not (slot == "reward" and entry.needs.learns_from)
+        if value is not None and not taken:
             raise Unmet(f"{entry.name} {entry.needs.untaken(slot)}")
 
 

@@ -37,6 +37,7 @@ from guerdon.core.column import Column, Reason
 from guerdon.core.example import ExamplePlay
 from guerdon.core.pack import pack
 from guerdon.envs.simple import single_turn
+from guerdon.models.tables import FNV_START, _mix, _place
 from guerdon.training.catalog import find_recipe, listings
 
 HERE = Path(__file__).resolve().parent
@@ -271,6 +272,28 @@ def steps_paid(reward: Any, scores: Sequence[float]) -> list[float]:
     return made_of
 
 
+def table_after(odds: Mapping[str, Mapping[str, float]], vocab: str = "01", length: int = 2) -> Any:
+    """A table with odds of its first action after each view, 1 where none are given; every later step is even."""
+    model = gd.models.tabular(vocab, length=length, rows=4096)
+    model.start(0, {})
+    with torch.no_grad():
+        for view, given in odds.items():
+            row = model.weights.logits[_place(_mix(FNV_START, model.encode(view)), model.rows)]
+            row[: len(vocab)] = torch.tensor([given.get(action, 1.0) for action in vocab]).log()
+    return model
+
+
+def forced_tries(model: Any, view: str | list[Any], *texts: str, number: int = 0) -> list[Any]:
+    """Episodes of texts as tries at one problem, in a model's own actions."""
+    episodes = []
+    for attempt, text in enumerate(texts):
+        reply = model.teacher_force(view, text)
+        turn = segment(reply.actions, view=view, context=reply.context, logp=reply.logp, text=text)
+        ask = gd.Ask(gd.Task(str(number), view if isinstance(view, str) else ""))
+        episodes.append(episode(turn, ask=ask, number=number, attempt=attempt))
+    return episodes
+
+
 def said_tries(*problems: Sequence[tuple[Sequence[int], float]], column: str = "correct") -> Any:
     """A batch of tries at problems, each by its actions and what it is worth in a column per track."""
     episodes, worth = [], []
@@ -280,6 +303,34 @@ def said_tries(*problems: Sequence[tuple[Sequence[int], float]], column: str = "
             worth.append(float(value))
     value = torch.tensor(worth)
     return pack(episodes).with_cols({column: Column("track", value, _reasons(value))})
+
+
+def said_texts(*asks: tuple[Any, Sequence[str]]) -> Any:
+    """A batch of tries by what they say, an action for each character: (an ask, or the name of a problem, and texts)."""
+    episodes, attempts = [], dict[str, int]()
+    for number, (asked, texts) in enumerate(asks):
+        ask = gd.Ask(gd.Task(asked, asked)) if isinstance(asked, str) else asked
+        for text in texts:
+            attempts[ask.task.key] = attempts.get(ask.task.key, -1) + 1
+            turn = segment([*map(ord, text)], view=ask.shown, text=text)
+            episodes.append(episode(turn, ask=ask, number=number, attempt=attempts[ask.task.key]))
+    return pack(episodes)
+
+
+def learned(
+    recipe: Any, draw: Callable[[int, torch.Tensor], Any], logits: torch.Tensor, steps: int, lr: float = 1.0
+) -> torch.Tensor:
+    """[R, A] the probabilities of answers in each of some rows after plain policy gradients on the advantages of the recipe's
+    last reward and its credit. `draw(step, p)` gives a batch, and of each of its tracks the row and the answer."""
+    for step in range(steps):
+        p = logits.softmax(-1)
+        batch, row, answer = draw(step, p)
+        for stage in (recipe.stages.scores[-1], *recipe.stages.credit):
+            batch = stage(batch, ExamplePlay())
+        advantage = torch.nan_to_num(batch.up(batch["advantage"], "track") / batch.up(torch.ones(batch.S), "track"))
+        pull = torch.nn.functional.one_hot(answer, logits.shape[-1]) - p[row]
+        logits = logits.index_add(0, row, lr / len(row) * advantage[:, None] * pull)
+    return logits.softmax(-1)
 
 
 def _reasons(value: torch.Tensor) -> torch.Tensor:

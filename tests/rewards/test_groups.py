@@ -8,11 +8,16 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from strategies import episode, segment
 
 import guerdon as gd
 from guerdon import score_samples
 from guerdon.core.column import Reason
 from guerdon.core.errors import UserError
+from guerdon.core.example import ExamplePlay
+from guerdon.core.pack import pack
+from guerdon.rewards.asking.function import ask_all
+from guerdon.rewards.asking.samples import Samples
 from guerdon.rewards.formula.scores import Outcome, Scores, Where
 from guerdon.rewards.text.agreement import majority, win_rate
 
@@ -60,6 +65,56 @@ def test_the_share_of_the_votes():
 def test_marks_must_be_text():
     with pytest.raises(UserError, match=r"majority\.marks holds texts"):
         majority(marks=("",))
+
+
+def sectioned(reward, *tries):
+    """What tries at one problem are paid, each a section of the group and what was said."""
+    return score_samples(reward, [{"completion": text, "meta": {"at": at}} for at, text in tries]).whole
+
+
+def test_votes_of_other_sections():
+    tries = [*[("a", text) for text in "445"], *[("b", text) for text in "774"]]
+    assert sectioned(majority(by="at", voters="others"), *tries) == [0.0] * 5 + [1.0]
+    assert sectioned(majority(by="at", voters="others", share=True), *tries) == pytest.approx(
+        [1 / 3, 1 / 3, 0, 0, 0, 2 / 3]
+    )
+    assert sectioned(majority(by="at"), *tries) == [1.0, 1.0, 0.0, 0.0, 0.0, 1.0]
+
+
+def test_without_another_section_there_is_no_vote():
+    found = score_samples(majority(by="at", voters="others"), [{"completion": "4", "meta": {"at": "a"}}] * 3)
+    assert found.reasons == [Reason.NOT_APPLICABLE] * 3
+    assert found.details[0] == {"why": "none of the others has an answer"}
+
+
+def test_votes_weighed_by_how_far_a_section_agrees_with_itself():
+    """4 has 5 votes to 3's 4, of sections that agree with themselves by 3/4 and 1/2: 3 * 3/4 + 2 * 1/2 = 3.25 against 4."""
+    crowd = {"a": "3333", "b": "4445", "c": ["4", "4", "5", "6"]}
+    tries = [(at, text) for at, said in crowd.items() for text in said]
+    assert sectioned(majority(by="at"), *tries) == [float(text == "4") for _, text in tries]
+    assert sectioned(majority(by="at", weighted=True), *tries) == [float(text == "3") for _, text in tries]
+    mute = [("a", "4"), ("a", "who knows"), ("b", "5")]
+    assert sectioned(majority(by="at", weighted=True), *mute) == [
+        0.0,
+        0.0,
+        1.0,
+    ]  # half of `a` has no answer: 1/2 against 1
+
+
+def test_a_vote_of_one_is_refused_in_a_run():
+    def asked(reward, *numbers):
+        batch = pack([episode(segment([0]), name=str(n), number=n, attempt=a) for a, n in enumerate(numbers)])
+        return ask_all([(reward, Samples.of_batch(batch, ExamplePlay(), "policy"))])[0]
+
+    with pytest.raises(UserError, match=r"no try has more than one vote: --set tries=8"):
+        asked(majority(), 0, 1, 2)
+    assert len(asked(majority(), 0, 0, 1)) == 3  # some groups have several
+    assert voted(majority(), "4").whole == [1.0]  # outside of a run
+
+
+def test_sections_need_a_name():
+    with pytest.raises(UserError, match="name what splits it, by='wording'"):
+        majority(voters="others")
 
 
 @given(st.lists(st.integers(0, 3), min_size=1, max_size=12))

@@ -17,6 +17,7 @@ from guerdon.losses.penalties import kl as divergence
 from guerdon.models.frozen_copy import snapshot
 from guerdon.rewards.formula.reward import Reward, as_reward
 from guerdon.rewards.stage.score_stages import checker, score, verified
+from guerdon.select.pairs import paired
 
 
 def scored(task: Any, reward: Any) -> list[Any]:
@@ -35,6 +36,14 @@ def paid_by(base: Recipe, reward: Any) -> Recipe:
     (truth, *_), (credit,) = base.stages.scores, base.stages.credit
     credit.reward = "reward"
     base.stages = [truth, score(reward), credit, *base.stages.learners]
+    return base
+
+
+def ranked_by(base: Recipe, reward: Any) -> Recipe:
+    """A recipe of pairs, as `online_dpo` is, with another reward than the one it was given. The truth is scored as before."""
+    truth, (pairs,) = base.stages.scores[0], [stage for stage in base.stages if isinstance(stage, paired)]
+    pairs.column = "reward"
+    base.stages = [truth, score(reward), pairs, *base.stages.learners]
     return base
 
 

@@ -16,7 +16,6 @@ import torch
 from torch import Tensor
 
 from guerdon.core.batch import Batch
-from guerdon.core.model import Model
 from guerdon.core.needs import Needs
 from guerdon.core.part import knob, part
 from guerdon.core.placeholders import check_template
@@ -35,7 +34,7 @@ from guerdon.rewards.formula.scores import Outcome
 from guerdon.rewards.model.model_reading import ModelLeaf, model_of, outcome_of_each, sample_tokens
 from guerdon.rewards.model.reward_models import implicit, in_steps
 from guerdon.rewards.stage.score_stages import score
-from guerdon.select.other_views import under
+from guerdon.select.other_views import read_under
 
 
 @recipe(
@@ -95,7 +94,7 @@ class opposite_prompts(ModelLeaf):
     async def score(self, samples: Samples) -> list[Outcome]:
         play = self.play_of(samples)
         tokens, model = sample_tokens(samples, play, self.model), model_of(play, self.model)
-        good, bad = (_under(template, tokens.batch, model) for template in (self.better, self.worse))
+        good, bad = (read_under(tokens.batch, template, model) for template in (self.better, self.worse))
         reward = torch.sigmoid(good - bad) - 0.5
 
         def told(_: int, steps: Tensor) -> Outcome:
@@ -103,13 +102,6 @@ class opposite_prompts(ModelLeaf):
             return in_steps([float(reward[piece].mean()) for piece in pieces], pieces, tokens.own)
 
         return outcome_of_each(tokens, self.model, told)
-
-
-def _under(template: str, batch: Batch, model: Model) -> Tensor:
-    """[S] the log-probs of a batch's steps as if its first views had been worded so."""
-    shown, _ = under(batch, template, lambda role: model)
-    with torch.no_grad():
-        return model.read(shown, ["logp"])["logp"].double().to(batch.seg.device)
 
 
 @part

@@ -6,14 +6,15 @@ Leaves out: normalising within the group (`formula/algebra.py`), judges that com
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Mapping, Sequence
+from fractions import Fraction
 from typing import Any, ClassVar, Literal
 
 import torch
 
 from guerdon.core.column import Reason
 from guerdon.core.errors import UserError
-from guerdon.core.part import part
+from guerdon.core.part import knob, part
 from guerdon.rewards.asking.function import Leaf
 from guerdon.rewards.asking.knob_checks import check_plain
 from guerdon.rewards.asking.samples import Samples
@@ -35,11 +36,22 @@ class majority(Leaf):
     A completion without an answer cast no vote and earns 0. Where no sample of the group voted, and for a sample without
     a completion, it does not apply.
 
+    `by` names what an ask notes of it, such as the wording that was shown or the model that was asked, and splits a group into
+    sections. With `voters="others"` the votes are those of the other sections: a try is held to what tries at another wording
+    agree on (Co-Reward, Zhang et al. 2025, arXiv:2508.00410). With `weighted` a vote counts the share of its section that its
+    section's most frequent answer has, so that a model that agrees with itself counts for more (RLCCF, Yuan et al. 2025,
+    arXiv:2508.12338).
+
+    A single vote agrees with itself whatever it is. A run in which every try would be held to one vote is refused.
+
     Args:
         answer: what is compared: the last number, or the text.
         marks: the answer follows the last place of the first that occurs.
         fallback: without a mark take the last number, or the whole text.
         share: pay the share of the votes.
+        by: key of what an ask notes, or of a task's meta, that splits a group into sections.
+        voters: whose votes count: those of all, or of the other sections.
+        weighted: votes count their section's agreement with itself.
 
     >>> import guerdon as gd
     >>> said = [{"completion": text} for text in ("so 4", "it is 4.0", "5", "who knows")]
@@ -51,6 +63,9 @@ class majority(Leaf):
     marks: tuple[str, ...] = ("####", r"\boxed", "Answer:")
     fallback: bool = True
     share: bool = False
+    by: str = knob(default="", absent="")
+    voters: Literal["all", "others"] = knob(default="all", absent="all")
+    weighted: bool = knob(default=False, absent=False)
 
     alone: ClassVar[bool] = False
 
@@ -58,28 +73,57 @@ class majority(Leaf):
         check_plain(self)
         if not all(isinstance(mark, str) and mark for mark in self.marks):
             raise UserError(f"majority.marks holds texts to look for, like ('####',), not {self.marks!r}")
+        if not self.by and (self.weighted or self.voters != "all"):
+            raise UserError(
+                "majority: `voters` and `weighted` are about sections of a group: name what splits it, by='wording'"
+            )
 
     async def score(self, samples: Samples) -> list[Outcome]:
-        groups = samples.group.tolist()
         texts = [fields.get("completion") for fields in samples.fields]
         votes = [None if text is None else vote(text, self.answer, self.marks, self.fallback) for text in texts]
-        tally: dict[int, Counter[Hashable]] = {g: Counter() for g in groups}
-        for g, choice in zip(groups, votes, strict=True):
-            if choice is not None:
-                tally[g][choice] += 1
+        places = self._places(samples)
+        groups: dict[int, dict[str, list[Hashable | None]]] = {}
+        for (group, section), choice in zip(places, votes, strict=True):
+            groups.setdefault(group, {}).setdefault(section, []).append(choice)
+        if samples.play is not None and places and not any(self._cast(groups[g], at) > 1 for g, at in places):
+            raise UserError("majority compares tries at one problem, and no try has more than one vote: --set tries=8")
+        heard = {place: self._tally(groups[place[0]], place[1]) for place in places}
         return [
-            Outcome(Reason.NOT_APPLICABLE) if text is None else self._outcome(tally[g], choice)
-            for g, text, choice in zip(groups, texts, votes, strict=True)
+            Outcome(Reason.NOT_APPLICABLE) if text is None else self._outcome(heard[place], choice)
+            for place, text, choice in zip(places, texts, votes, strict=True)
         ]
 
-    def _outcome(self, tally: Counter[Hashable], choice: Hashable | None) -> Outcome:
+    def _places(self, samples: Samples) -> list[tuple[int, str]]:
+        """Of each sample its group and its section there."""
+        sections = [str(fields["meta"].get(self.by, "")) if self.by else "" for fields in samples.fields]
+        return list(zip(samples.group.tolist(), sections, strict=True))
+
+    def _heard(self, sections: Mapping[str, Sequence[Hashable | None]], own: str) -> list[Sequence[Hashable | None]]:
+        """The sections whose votes a sample of the section `own` is held to."""
+        return [votes for name, votes in sections.items() if self.voters == "all" or name != own]
+
+    def _cast(self, sections: Mapping[str, Sequence[Hashable | None]], own: str) -> int:
+        return sum(map(len, self._heard(sections, own)))
+
+    def _tally(self, sections: Mapping[str, Sequence[Hashable | None]], own: str) -> dict[Hashable, Fraction]:
+        """The weight of the votes for each answer."""
+        tally: dict[Hashable, Fraction] = {}
+        for votes in self._heard(sections, own):
+            counted = Counter(choice for choice in votes if choice is not None)
+            weight = Fraction(max(counted.values(), default=0), len(votes)) if self.weighted else Fraction(1)
+            for choice, n in counted.items():
+                tally[choice] = tally.get(choice, Fraction(0)) + weight * n
+        return tally
+
+    def _outcome(self, tally: Mapping[Hashable, Fraction], choice: Hashable | None) -> Outcome:
         if not tally:
-            return Outcome(Reason.NOT_APPLICABLE, detail={"why": "nobody in the group has an answer"})
-        votes = tally[choice] if choice is not None else 0
-        most = max(tally.values())
+            whose = "nobody in the group has" if self.voters == "all" else "none of the others has"
+            return Outcome(Reason.NOT_APPLICABLE, detail={"why": f"{whose} an answer"})
+        votes = tally.get(choice, Fraction(0))
+        most, cast = max(tally.values()), sum(tally.values())
         tied = sum(n == most for n in tally.values())
-        value = votes / tally.total() if self.share else (votes == most) / tied
-        why = "no answer" if choice is None else f"{votes} of {tally.total()} votes for {choice}"
+        value = float(votes / cast) if self.share else (votes == most) / tied
+        why = "no answer" if choice is None else f"{float(votes):g} of {float(cast):g} votes for {choice}"
         return Outcome(Reason.VALUE, value, {"why": why})
 
 
