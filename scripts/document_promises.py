@@ -20,7 +20,7 @@ HEAD = """# What Guerdon promises
 
 Each chapter is a promise, and each row is a test that attacks it. *Tried* is the number of cases at the last count, all of
 which passed; `make promises` counts them again. Rows in *italics* take minutes and run with `make slow`; of the others a few of
-each chapter run with every change, drawn anew for every release.
+each chapter run with every change, chosen again for every release.
 
 Generated from [tests/promises](../tests/promises) by `make pages`.
 """

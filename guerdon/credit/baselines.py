@@ -140,8 +140,8 @@ class weighted_baseline(FieldColumns):
 
 @part
 class cross_baseline(FieldColumns):
-    r"""$A_i = r_i - \frac{1}{n-1}\sum_{j \ne i} v_j$ with $v_j$ a number for try $j$ of the group, such as what a model reads of
-    its reward in it: the baseline of a try is made of the others (cross-fitted).
+    r"""$A_i = r_i - \frac{1}{n-1}\sum_{j \ne i} v_j$ with $v_j$ a number for try $j$ of the group, such as what a model
+    reads of its reward in it: the baseline of a try is made of the others (cross-fitted).
 
     A prediction from the whole try knows the reward better than one from the problem, and depends on what was sampled. Taken
     from another try of the same problem it does not depend on the own one. POISE (Choi et al. 2026, arXiv:2605.07579).

@@ -52,6 +52,7 @@ from guerdon.rewards.stage.step_labels import given_labels as given_labels
 from guerdon.rewards.stage.step_labels import line_ends as line_ends
 from guerdon.rewards.stage.step_labels import line_labels as line_labels
 from guerdon.rewards.stage.step_labels import monte_carlo_labels as monte_carlo_labels
+from guerdon.rewards.text.agreement import answer_entropy as answer_entropy
 from guerdon.rewards.text.agreement import majority as majority
 from guerdon.rewards.text.agreement import win_rate as win_rate
 from guerdon.rewards.text.answers import bleu as bleu

@@ -118,7 +118,9 @@ def test_equal_weights_are_the_plain_mean():
 def test_a_baseline_of_what_was_predicted_of_the_others():
     play, nan = ExamplePlay(), float("nan")
     predicted = [0.9, 0.2, 0.4, 0.5, 0.7, nan, 0.3]
-    batch = example_tries([[1.0, 0.0, None], [2.0], [1.0, 3.0], [4.0]], predicted=[x if x == x else 0.0 for x in predicted])
+    batch = example_tries(
+        [[1.0, 0.0, None], [2.0], [1.0, 3.0], [4.0]], predicted=[x if x == x else 0.0 for x in predicted]
+    )
     reason = torch.tensor([0] * 5 + [int(Reason.FAILED)] + [0], dtype=torch.int8)
     batch = batch.with_cols({"predicted": Column("track", torch.tensor(predicted), reason)})
     made = cross_baseline()(batch, play)["advantage"]

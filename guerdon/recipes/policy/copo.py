@@ -12,15 +12,12 @@ has, and answers compared as formulas.
 from __future__ import annotations
 
 import dataclasses
-from collections import Counter
-from math import log2
-from typing import ClassVar, Literal
+from typing import Literal
 
 import torch
 
 from guerdon.core.batch import Batch
-from guerdon.core.column import Reason
-from guerdon.core.field_columns import FieldColumns, Gives
+from guerdon.core.field_columns import FieldColumns
 from guerdon.core.field_columns import Needs as Column
 from guerdon.core.levels import gather_up, moments
 from guerdon.core.needs import Needs
@@ -29,14 +26,11 @@ from guerdon.core.play import Play
 from guerdon.core.recipe import Recipe, recipe
 from guerdon.losses.imitation import weighed
 from guerdon.recipes.house.grpo import grpo
-from guerdon.rewards.asking.function import Leaf
-from guerdon.rewards.asking.samples import Samples
-from guerdon.rewards.formula.scores import Outcome
 from guerdon.rewards.stage.score_stages import score
-from guerdon.text.answers import vote
+from guerdon.rewards.text.agreement import answer_entropy
 
-MARKS = ("####", r"\boxed", "Answer:")
 Local = Literal["right tries", "every try", "groups that differ"]
+Answer = Literal["number", "text"]
 
 
 @recipe(
@@ -54,9 +48,7 @@ def copo(
     rho: float = 1.0,  # bits of entropy at which both count the same (b); run_copo.sh
     local: Local = "right tries",  # whose own advantage counts; run_copo.sh. The others learn from their problem's alone
     agreeing: bool = False,  # a problem's mean reward is less where its answers differ (reward_coef_flg); run_copo.sh: no
-    answer: Literal[
-        "number", "text"
-    ] = "number",  # what of a try is its answer: the last number, or the text; after a mark
+    answer: Answer = "number",  # what of a try is its answer: the last number, or the text; after a mark
 ) -> Recipe:
     """GRPO, and beside it an advantage of whole problems, the more the tries at one agree."""
     (credit,), (learner,) = base.stages.credit, base.stages.learners
@@ -65,35 +57,6 @@ def copo(
     learner.loss = sum(others, start=weighed(first, by="local_weight") + weighed(of_problems, by="problem_weight"))
     said = score(answer_entropy(answer), "answer_entropy")
     return base.but(before={"centre": said}, after={"centre": by_problem(gate, rho, local, agreeing, credit.reward)})
-
-
-@part
-class answer_entropy(Leaf):
-    r"""$-\sum_a p_a\log_2 p_a$ over the answers of a sample's group; having none is an answer too.
-
-    >>> import guerdon as gd
-    >>> said = [{"completion": text} for text in ("so 4", "it is 4.0", "5", "who knows")]
-    >>> gd.score_samples(answer_entropy(), said).whole
-    [1.5, 1.5, 1.5, 1.5]
-    """
-
-    answer: Literal["number", "text"] = "number"
-
-    alone: ClassVar[bool] = False
-
-    async def score(self, samples: Samples) -> list[Outcome]:
-        groups, said = samples.group.tolist(), [fields.get("completion") for fields in samples.fields]
-        tally: dict[int, Counter[object]] = {group: Counter() for group in groups}
-        for group, text in zip(groups, said, strict=True):
-            if text is not None:
-                tally[group][vote(text, self.answer, MARKS, True)] += 1
-        bits = {group: -sum(n * log2(n / each.total()) for n in each.values()) for group, each in tally.items()}
-        return [
-            Outcome(Reason.NOT_APPLICABLE)
-            if text is None
-            else Outcome(Reason.VALUE, bits[group] / tally[group].total())
-            for group, text in zip(groups, said, strict=True)
-        ]
 
 
 @part
@@ -113,10 +76,8 @@ class by_problem(FieldColumns):
     agreeing: bool = False
     reward: Column = "reward"
     entropy: Column = "answer_entropy"
-    advantage: Gives = "problem_advantage"
-    mine: Gives = "local_weight"
-    ours: Gives = "problem_weight"
 
+    gives = ("problem_advantage", "local_weight", "problem_weight")
     shelf = "select"
 
     def __call__(self, batch: Batch, play: Play) -> Batch:
@@ -133,6 +94,6 @@ class by_problem(FieldColumns):
         weight = torch.sigmoid(self.gate * (bits - self.rho)) * counts[self.local]
         play.log(answer_entropy=float(bits.nanmean()), problem_weight=float(1 - weight.nanmean()))
         known = torch.where(reward.isnan(), torch.nan, 1.0)
-        for name, value in ((self.advantage, advantage), (self.mine, weight), (self.ours, 1 - weight)):
+        for name, value in zip(self.gives, (advantage, weight, 1 - weight), strict=True):
             batch = batch.put(name, "track", (known * value).float(), columns)
         return batch

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
 from fractions import Fraction
+from math import log2
 from typing import Any, ClassVar, Literal
 
 import torch
@@ -21,6 +22,7 @@ from guerdon.rewards.asking.samples import Samples
 from guerdon.rewards.formula.reward import Around
 from guerdon.rewards.formula.scores import Outcome, Scores, Where, numbers
 from guerdon.rewards.text.overlap import vote
+from guerdon.text.answers import MARKS
 
 
 @part
@@ -60,7 +62,7 @@ class majority(Leaf):
     """
 
     answer: Literal["number", "text"] = "number"
-    marks: tuple[str, ...] = ("####", r"\boxed", "Answer:")
+    marks: tuple[str, ...] = MARKS
     fallback: bool = True
     share: bool = False
     by: str = knob(default="", absent="")
@@ -125,6 +127,44 @@ class majority(Leaf):
         value = float(votes / cast) if self.share else (votes == most) / tied
         why = "no answer" if choice is None else f"{float(votes):g} of {float(cast):g} votes for {choice}"
         return Outcome(Reason.VALUE, value, {"why": why})
+
+
+@part
+class answer_entropy(Leaf):
+    r"""$-\sum_a p_a\log_2 p_a$ over the answers of a sample's group; having none is an answer too.
+
+    The same for all tries of a group: a number to gate or weigh by, which as a reward would teach nothing.
+
+    Args:
+        answer: what is compared: the last number, or the text.
+        marks: the answer follows the last place of the first that occurs.
+        fallback: without a mark take the last number, or the whole text.
+
+    >>> import guerdon as gd
+    >>> said = [{"completion": text} for text in ("so 4", "it is 4.0", "5", "who knows")]
+    >>> gd.score_samples(gd.rewards.answer_entropy(), said).whole
+    [1.5, 1.5, 1.5, 1.5]
+    """
+
+    answer: Literal["number", "text"] = "number"
+    marks: tuple[str, ...] = MARKS
+    fallback: bool = True
+
+    alone: ClassVar[bool] = False
+
+    async def score(self, samples: Samples) -> list[Outcome]:
+        groups, texts = samples.group.tolist(), [fields.get("completion") for fields in samples.fields]
+        tally: dict[int, Counter[Hashable | None]] = {group: Counter() for group in groups}
+        for group, text in zip(groups, texts, strict=True):
+            if text is not None:
+                tally[group][vote(text, self.answer, self.marks, self.fallback)] += 1
+        bits = {group: -sum(n * log2(n / each.total()) for n in each.values()) for group, each in tally.items()}
+        return [
+            Outcome(Reason.NOT_APPLICABLE)
+            if text is None
+            else Outcome(Reason.VALUE, bits[group] / tally[group].total())
+            for group, text in zip(groups, texts, strict=True)
+        ]
 
 
 @part

@@ -15,7 +15,6 @@ from guerdon.audits.contamination import detectors, probe
 from guerdon.audits.contamination.probe import _scores, probe_contamination, separation
 from guerdon.core.seeds import generator
 from guerdon.core.statistics import auc_interval
-from guerdon.recipes.audit.self_critique import AS_TAUGHT, IN_WORDS, asked_of
 from guerdon.studies.halves import even_halves
 
 NAMES = ["self_critique", "perplexity", "min_k", "entropy", "min_k_plus"]
@@ -34,11 +33,6 @@ class listed:
 
     def check(self, task, completion):
         return float(not task.meta["hard"] and completion.startswith("yes"))
-
-
-def speaks(calls):
-    """A model that was taught to write calls so, which says whether it knows sprig's roles."""
-    return SimpleNamespace(chat=SimpleNamespace(calls=calls))
 
 
 class remembering(gd.models.scripted):
@@ -136,10 +130,6 @@ mechanism = Mechanism(
     source="arXiv:2510.09259; yongding-tao/RL-Data-Contamination@602d629, detectors/self_critique.py, lines 4 to 15",
     also=[detectors, even_halves, separation, _scores],
     numbers={
-        "words for trying again": (
-            lambda: [asked_of(speaks(calls), way) for calls in ("sprig", "hermes") for way in (AS_TAUGHT, "else?")],
-            [AS_TAUGHT, "else?", IN_WORDS, "else?"],
-        ),
         "a cosine, times the shorter length over the longer": (
             lambda: (
                 [

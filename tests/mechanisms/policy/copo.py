@@ -72,7 +72,6 @@ def wrong_for_all(method="copo"):
 UP = 1 / sqrt(2)  # of two problems, one above the mean and one below, by the deviation of a sample
 RATES = [1.0, 0.0, 0.25]
 MEAN, SPREAD = 1.25 / 3, sqrt(sum((rate - 1.25 / 3) ** 2 for rate in RATES) / 2)
-VOTES = "tally[group][vote(text, self.answer, MARKS, True)]"
 LESS = [1.0, 0.0, 0.25 * (1 - 0.75 / 2 * 1.5)]  # as they count where answers differ
 mechanism = Mechanism(
     "copo",
@@ -139,8 +138,6 @@ mechanism = Mechanism(
         moves=-0.1,
     ),
     equal={
-        f"answer_entropy.score: {VOTES} += 1 -> {VOTES} -= 1": "the entropy is of shares",
-        "answer_entropy.score: 1 -> 2": "the entropy is of shares",
         "by_problem.__call__: group[:1] shuffled": "all problems are one group",
     },
 )
