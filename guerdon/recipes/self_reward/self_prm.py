@@ -68,11 +68,11 @@ def self_prm(
 def together(first: list[float], second: list[float]) -> float | None:
     """Pearson's correlation of two curves; None where one of them does not move.
 
-    >>> together([0.1, 0.2, 0.3], [0.2, 0.4, 0.6]), together([0.1, 0.2], [0.5, 0.5])
+    >>> together([1, 2, 3], [2, 4, 6]), together([0.1, 0.2], [0.5, 0.5])
     (1.0, None)
     """
     moved = len(set(first)) > 1 and len(set(second)) > 1
-    return round(correlation(first, second), 9) if moved else None
+    return correlation(first, second) if moved else None
 
 
 @part
