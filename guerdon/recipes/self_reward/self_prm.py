@@ -91,8 +91,8 @@ class found_errors:
         batch, right = sitting.batch, rights(sitting)
         episodes = [batch.episodes[e] for e in batch.episode[batch.leaf].tolist()]
         sound = [episode.ask.task.answer.rstrip().endswith("none") for episode in episodes]
-        cleared, found = ([right[k] for k, s in enumerate(sound) if s == kind] for kind in (True, False))
-        rates = [fmean(each) if each else 0.0 for each in (cleared, found)]
+        cleared, named = ([right[k] for k, s in enumerate(sound) if s == kind] for kind in (True, False))
+        rates = [fmean(each) if each else 0.0 for each in (cleared, named)]
         f1 = 2 * rates[0] * rates[1] / sum(rates) if all(rates) else 0.0
         return {"error_cleared": rates[0], "error_found": rates[1], "error_f1": f1}
 

@@ -17,8 +17,8 @@ TASK = gd.tasks.load("chain:4")
 SURE = gd.reward(lambda completion: 0.5 if "!" in completion else 0.49, isolate=False)
 TRIES = [  # the second problem is solved by one try in four, the third by two, the first by all
     ["!= 4", "!= 4", "!= 4", "= 4"],
-    ["= 5", "!= 5", "!= 6", "= 4"],
-    ["!= 4", "= 4", "= 5", "!= 5"],
+    ["= 4", "= 5", "!= 5", "!= 6"],
+    ["= 5", "!= 4", "= 4", "!= 5"],
 ]
 
 
