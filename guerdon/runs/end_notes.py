@@ -142,7 +142,9 @@ def _share_failed(column: str) -> str:
 
 
 def _not_applicable(done: Sequence[StepDone]) -> str:
-    shares = {name: _mean(done, f"{name}/not_applicable") for name in WORTH}
+    """Samples without a score. Where a reward has values it is learned from, and the task's own verdict may be unknown."""
+    learned = WORTH[:1] if _worth(done) == WORTH[0] else WORTH
+    shares = {name: _mean(done, f"{name}/not_applicable") for name in learned}
     name, share = max(shares.items(), key=lambda item: item[1])
     if share <= 0:
         return ""

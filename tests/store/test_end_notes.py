@@ -96,6 +96,8 @@ def test_answers_that_are_cut_and_scores_that_are_none() -> None:
     assert end_notes(steps(*missing), "after") == [
         "'correct' did not apply to 25.0 % of the samples, and nothing was learned from those"
     ]
+    unlabelled = {**VARIED, "correct/not_applicable": 1.0, "reward/mean": 0.5, "reward/std": 0.5}
+    assert end_notes(steps(unlabelled), "after") == []  # the reward is learned from
     lost = [
         ScoresMissing(0, column="correct", failed=2, timed_out=1, of=8),
         ScoresMissing(1, column="episode", failed=1, of=8),

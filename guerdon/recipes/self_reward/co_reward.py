@@ -95,8 +95,8 @@ class in_two_wordings:
         if self.wording in task.meta:
             return str(task.meta[self.wording] or "").strip(), f"the column {self.wording!r} is empty"
         dice = random.Random(derive(play.seed, "wording", task.key))
-        made = paraphrase(self.task, task, dice)
-        return (made.task.prompt, "") if made.task else ("", made.reason)
+        other = paraphrase(self.task, task, dice)
+        return (other.task.prompt, "") if other.task else ("", other.reason)
 
 
 def _noted(ask: Ask, wording: int) -> Ask:

@@ -68,11 +68,11 @@ def self_prm(
 def together(first: list[float], second: list[float]) -> float | None:
     """Pearson's correlation of two curves; None where one of them does not move.
 
-    >>> together([0.1, 0.2, 0.3], [0.2, 0.4, 0.6]), together([0.1, 0.2], [0.5, 0.5])
+    >>> together([1, 2, 3], [2, 4, 6]), together([0.1, 0.2], [0.5, 0.5])
     (1.0, None)
     """
     moved = len(set(first)) > 1 and len(set(second)) > 1
-    return round(correlation(first, second), 9) if moved else None
+    return correlation(first, second) if moved else None
 
 
 @part
@@ -91,8 +91,8 @@ class found_errors:
         batch, right = sitting.batch, rights(sitting)
         episodes = [batch.episodes[e] for e in batch.episode[batch.leaf].tolist()]
         sound = [episode.ask.task.answer.rstrip().endswith("none") for episode in episodes]
-        cleared, found = ([right[k] for k, s in enumerate(sound) if s == kind] for kind in (True, False))
-        rates = [fmean(each) if each else 0.0 for each in (cleared, found)]
+        cleared, named = ([right[k] for k, s in enumerate(sound) if s == kind] for kind in (True, False))
+        rates = [fmean(each) if each else 0.0 for each in (cleared, named)]
         f1 = 2 * rates[0] * rates[1] / sum(rates) if all(rates) else 0.0
         return {"error_cleared": rates[0], "error_found": rates[1], "error_f1": f1}
 

@@ -69,8 +69,8 @@ def temporal_self_rewarding(
                 again = round_of(now, number, future)
                 future = run.train(again, seed=100 * seed + 2 * number + 1).model()
             now = future
-        found: dict[str, Any] = run.eval(now, task)
-        return found
+        numbers: dict[str, Any] = run.eval(now, task)
+        return numbers
 
     return Study(body)
 

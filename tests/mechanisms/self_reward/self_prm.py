@@ -15,10 +15,10 @@ from guerdon.recipes.self_reward.self_prm import found_errors, together, verdict
 
 TASK = gd.tasks.load("chain:4")
 SURE = gd.reward(lambda completion: 0.5 if "!" in completion else 0.49, isolate=False)
-TRIES = [  # the first problem is solved by one try in four, the second by two, the third by all
-    ["= 4", "!= 5", "= 5", "!= 6"],
-    ["!= 4", "= 4", "= 5", "!= 5"],
+TRIES = [  # the second problem is solved by one try in four, the third by two, the first by all
     ["!= 4", "!= 4", "!= 4", "= 4"],
+    ["= 4", "= 5", "!= 5", "!= 6"],
+    ["= 5", "!= 4", "= 4", "!= 5"],
 ]
 
 
@@ -57,7 +57,7 @@ def studied(solved=(0.2, 0.4, 0.6), judged=(0.1, 0.2, 0.3), **knobs):
     study = made(
         "self-prm", task=TASK, model=gd.models.tabular("01", length=1), rounds=2, max_tokens=32, steps=3, **knobs
     )
-    return [study.body(run, 1), run.asked]
+    return [study.body(run, 2), run.asked]
 
 
 def composed():
@@ -85,10 +85,16 @@ JUDGE = "judge(by=run_model(), scale='yes', sure=True, name='own')"
 mechanism = Mechanism(
     "self-prm",
     source="arXiv:2505.11227, abstract: solving and judging along outcome-only RL, own scores rerank own solutions",
+    equal={
+        "found_errors.__call__: all(rates) -> any(rates)": "0 times any rate is 0",
+        "self_prm: together(...) with judged before solved": "a correlation has no order",
+        "together: correlation(...) with second before first": "a correlation has no order",
+        "verdict_precision.__call__: score(...) without role=": "the exam's role is the policy's",
+    },
     numbers={
-        "two of three errors are found, one of two right ones cleared": (
-            lambda: critiques(("1", 1), ("2", 1), ("4", 0), ("none", 1), ("none", 0)),
-            [1 / 2, 2 / 3, 2 * (1 / 2) * (2 / 3) / (1 / 2 + 2 / 3)],
+        "one of four errors is found, two of three right ones cleared": (
+            lambda: critiques(("1", 1), ("2", 0), ("4", 0), ("1", 0), ("none", 1), ("none", 1), ("none", 0)),
+            [2 / 3, 1 / 4, 2 * (2 / 3) * (1 / 4) / (2 / 3 + 1 / 4)],
         ),
         "one who always says none": (lambda: critiques(("1", 0), ("2", 0), ("none", 1)), [1.0, 0.0, 0.0]),
         "no right solution": (lambda: critiques(("1", 1), ("2", 0)), [0.0, 0.5, 0.0]),
@@ -96,7 +102,7 @@ mechanism = Mechanism(
         "the two hardest of three": (lambda: precision(0.5), {"hard_precision": 0.25, "hard_rate": 3 / 8}),
         "all": (lambda: precision(1.0), {"hard_precision": 4 / 7, "hard_rate": 7 / 12}),
         "those that tie": (
-            lambda: precision(0.1, [TRIES[2], TRIES[2], TRIES[2]]),
+            lambda: precision(0.1, [TRIES[0]] * 3),
             {"hard_precision": 1.0, "hard_rate": 1.0},
         ),
         "one who likes all is as right as the tries are": (
@@ -110,17 +116,22 @@ mechanism = Mechanism(
         "curves": (
             lambda: [
                 together(*each)
-                for each in (([0.1, 0.2, 0.4], [0.3, 0.2, 0.0]), ([1.0, 1.0], [0.0, 1.0]), ([0, 1], [1, 1]))
+                for each in (
+                    ([0.1, 0.2, 0.4], [0.3, 0.2, 0.0]),
+                    ([1.0, 1.0], [0.0, 1.0]),
+                    ([0, 1], [1, 1]),
+                    ([0, 1], [3, 2]),
+                )
             ],
-            [-1.0, None, None],
+            [-1.0, None, None, -1.0],
         ),
         "along the way": (
             studied,
             [
                 {"pass@1": 0.6, "error_f1": 0.3, "together": 1.0, "solved": [0.2, 0.4, 0.6], "judged": [0.1, 0.2, 0.3]},
                 [
-                    *[["chain", 1, 64, 8, 32], ["critique/chain", 1, 64, 1, None], [100, 1, 3]],
-                    *[["chain", 2, 64, 8, 32], ["critique/chain", 2, 64, 1, None], [101, 2, 3]],
+                    *[["chain", 1, 64, 8, 32], ["critique/chain", 1, 64, 1, None], [200, 1, 3]],
+                    *[["chain", 2, 64, 8, 32], ["critique/chain", 2, 64, 1, None], [201, 2, 3]],
                     *[["chain", 3, 64, 8, 32], ["critique/chain", 3, 64, 1, None]],
                 ],
             ],
