@@ -20,7 +20,7 @@ import torch
 
 from guerdon.core.batch import Batch
 from guerdon.core.column import Reason
-from guerdon.core.field_columns import FieldColumns, Gives
+from guerdon.core.field_columns import FieldColumns
 from guerdon.core.field_columns import Needs as Column
 from guerdon.core.levels import gather_up, moments
 from guerdon.core.needs import Needs
@@ -33,7 +33,7 @@ from guerdon.rewards.asking.function import Leaf
 from guerdon.rewards.asking.samples import Samples
 from guerdon.rewards.formula.scores import Outcome
 from guerdon.rewards.stage.score_stages import score
-from guerdon.text.answers import vote
+from guerdon.rewards.text.overlap import vote
 
 MARKS = ("####", r"\boxed", "Answer:")
 Local = Literal["right tries", "every try", "groups that differ"]
@@ -113,10 +113,8 @@ class by_problem(FieldColumns):
     agreeing: bool = False
     reward: Column = "reward"
     entropy: Column = "answer_entropy"
-    advantage: Gives = "problem_advantage"
-    mine: Gives = "local_weight"
-    ours: Gives = "problem_weight"
 
+    gives = ("problem_advantage", "local_weight", "problem_weight")
     shelf = "select"
 
     def __call__(self, batch: Batch, play: Play) -> Batch:
@@ -133,6 +131,6 @@ class by_problem(FieldColumns):
         weight = torch.sigmoid(self.gate * (bits - self.rho)) * counts[self.local]
         play.log(answer_entropy=float(bits.nanmean()), problem_weight=float(1 - weight.nanmean()))
         known = torch.where(reward.isnan(), torch.nan, 1.0)
-        for name, value in ((self.advantage, advantage), (self.mine, weight), (self.ours, 1 - weight)):
+        for name, value in zip(self.gives, (advantage, weight, 1 - weight), strict=True):
             batch = batch.put(name, "track", (known * value).float(), columns)
         return batch
