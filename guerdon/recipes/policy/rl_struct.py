@@ -24,7 +24,6 @@ from guerdon.rewards.asking.function import Leaf
 from guerdon.rewards.formula.algebra import blend
 from guerdon.rewards.text.shape import length
 from guerdon.tasks.field.json_form_tasks import form_score, object_in
-from guerdon.text.answers import NOTHING, whole_json
 
 
 @recipe(
@@ -51,7 +50,7 @@ def rl_struct(
     if reward is not None:
         raise UserError("rl-struct has its own reward, the parts of a JSON object: leave --reward out, or use grpo")
     answer = task.get("train", 0).answer
-    if not isinstance(whole_json(answer), dict):
+    if not is_object(answer):
         raise UserError(f"rl-struct needs answers that are JSON objects, and the first is {answer!r}: use grpo")
     kept = length(words, margin=words, unit="words")
     parts: dict[str, Any] = {
@@ -64,6 +63,14 @@ def rl_struct(
     return paid_by(base, blend(**weighed))
 
 
+def is_object(text: str) -> bool:
+    """Whether a text is a JSON object and nothing else."""
+    try:
+        return isinstance(json.loads(text), dict)
+    except (ValueError, RecursionError):
+        return False
+
+
 @part
 class parses(Leaf):
     """1 for a text with one JSON object in it, wherever, else 0.
@@ -73,7 +80,7 @@ class parses(Leaf):
     """
 
     def __call__(self, completion: str) -> float:
-        return float(object_in(completion) is not NOTHING)
+        return float(isinstance(object_in(completion), dict))
 
 
 @part
@@ -85,7 +92,7 @@ class json_alone(Leaf):
     """
 
     def __call__(self, completion: str) -> float:
-        return float(isinstance(whole_json(completion), dict))
+        return float(is_object(completion))
 
 
 @part
@@ -98,7 +105,7 @@ class keys(Leaf):
 
     def __call__(self, completion: str, answer: str) -> float:
         given, wanted = object_in(completion), set(json.loads(answer))
-        return 0.0 if given is NOTHING else len(wanted & set(given)) / max(len(wanted | set(given)), 1)
+        return len(wanted & set(given)) / max(len(wanted | set(given)), 1) if isinstance(given, dict) else 0.0
 
 
 @part

@@ -130,7 +130,7 @@ class normalised(Around):
 class flipped(Around):
     r"""$1 - r$ in place of $r$ for a share of the tries, or of whole groups at once: planted noise of a judge.
 
-    Flips are drawn again in every step, whatever the answer. *Assumes* rewards from 0 to 1. A loss that is linear in rewards
+    Every step draws its own flips, whatever the answer. *Assumes* rewards from 0 to 1. A loss that is linear in rewards
     less their group's mean (`dr_grpo`) follows $1 - 2p$ times its own gradient on average, by either; within a group, flips of
     tries are noise, and a flip of the group turns every sign. Flips that follow the answer are a judge of the settings
     (`flipping_judge`).
