@@ -28,7 +28,7 @@ PAGES = Path(__file__).parent.parent.parent / "docs" / "evidence"
 WAITING = {"fin-prm", "reasonflux-prm", "t-reg", "what-srms-reward"}  # registered and not yet run; their pages say so
 UNCLAIMED = {  # their mechanisms are tested; no claim of theirs is registered
     *("dmpo", "expo", "kdrl", "prerl-dsrl"),
-    *("dno", "fspo", "power-dl", "selm", "spo-minimax-winner", "writing-zero-brpo"),
+    *("dno", "fspo", "pedagogical-alignment", "power-dl", "selm", "spo-minimax-winner", "writing-zero-brpo"),
 }
 UNFINISHED = set[str]()  # proofs that want more runs; their pages say so
 PUBLISHED = {name: listing for name, listing in listings().items() if listing.family != "house"}
