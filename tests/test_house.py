@@ -197,6 +197,7 @@ MANY_KNOBS = {
     "rows": "what a file of somebody's needs to be said of it: each is one flag, and most are guessed",
     "Exam": "a recipe in small: each field is one of the places an exam can differ from training in",
     "Recipe": "the composition itself: each field is one of the places a method can differ in",
+    "dpo": "a formula that many papers vary in one place each: each knob is one of them",
 }
 
 
