@@ -199,6 +199,7 @@ MANY_KNOBS = {
     "dpo": "one loss of many papers: each field is a term or a form that one of them has, 0 or off without it",
     "Exam": "a recipe in small: each field is one of the places an exam can differ from training in",
     "Recipe": "the composition itself: each field is one of the places a method can differ in",
+    "dpo": "a formula that many papers vary in one place each: each knob is one of them",
 }
 
 
