@@ -24,7 +24,7 @@ FAULTS_OF = {  # attribute: what spoils it
 
 WORDS = {  # sentence: its words
     sentence: {word.lower() for word in WORD.findall(sentence)}
-    for sentences in [*SENTENCES.values(), *(kind[1] for kind in KINDS.values())]
+    for sentences in [PADDING, *SENTENCES.values(), *(kind[1] for kind in KINDS.values())]
     for sentence in sentences
 }
 
@@ -51,7 +51,7 @@ def written_note(meta: Mapping[str, Any], draw: random.Random, faults: Collectio
             said.append(sentence.format(value if wrong else other))
     if "forbidden word" in faults:
         said.insert(draw.randrange(1, len(said) + 1), f"Well, {draw.choice(meta['forbidden'])}.")
-    padding = draw.sample(PADDING, len(PADDING))
+    padding = [each for each in draw.sample(PADDING, len(PADDING)) if not avoided & WORDS[each]]
     first, last = (draw.choice(side) if side else "" for side in TONES[tone])
     greeting, farewell = [f"{EVERYONE[first]}," if first else ""], [f"{last}." if last else ""]
     text = " ".join(filter(None, [*greeting, *said, *farewell]))
