@@ -36,6 +36,10 @@ WORLDS = {  # title: what is said of it, and names
         "Single answers, checked by the field's own libraries ([tasks of the field](field_tasks.md)).",
         ["gym:leg_counting", "text_to_sql:2", "functions:3", "json_forms:2"],
     ),
+    "Short texts": (
+        "Messages, a tutor's replies, translations; worked solutions to complete ([messages](messages.md)).",
+        ["notes:2", "tutoring:2", "translation:4", "cloze:trace:3", "shuffled:trace:3"],
+    ),
 }  # fmt: skip
 
 

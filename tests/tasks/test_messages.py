@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import doctest
 import itertools
 import random
 import re
 from collections import Counter
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -29,6 +31,7 @@ SOURCES = {
     "translation": gd.tasks.translation,
 }
 LEVELS = range(1, 9)
+PAGE = Path(__file__).parents[2] / "docs" / "messages.md"
 NOTE = {
     "kind": "reminder", "facts": {"day": "Friday", "time": "9:30"}, "tone": "friendly", "forbidden": ["lazy", "very"],
     "length": [6, 12],
@@ -434,3 +437,18 @@ def test_case_quotes_and_a_full_stop_do_not_count():
         assert family.check(task, text) == 1.0
     assert family.check(task, f"{task.answer} ke") == 0.0 and family.check(task, task.answer.replace(" ", "")) == 0.0
     assert gd.rewards.chrf()(task.answer, task.answer) == 1.0
+
+
+# --- the page ---------------------------------------------------------------------------------------------------------
+
+
+def test_the_examples_of_the_page_run():
+    said = "\n".join(re.findall(r"```pycon\n(.*?)```", PAGE.read_text(), re.S))
+    test = doctest.DocTestParser().get_doctest(said, {}, "messages.md", str(PAGE), 0)
+    result = doctest.DocTestRunner().run(test)
+    assert result.failed == 0 and result.attempted >= 12
+
+
+def test_the_page_shows_a_note_as_it_is():
+    shown = re.search(r"```text\n(Write a short.*?)```", PAGE.read_text(), re.S)[1]
+    assert shown == gd.tasks.notes(level=2).get("test", 0).prompt

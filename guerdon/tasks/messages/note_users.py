@@ -68,7 +68,8 @@ def note_pairs(source: Any, count: int, split: Split = "train") -> list[dict[str
 
 
 def note_reactions(source: Any, count: int, split: Split = "train", triggers: float = 0.1) -> list[dict[str, Any]]:
-    """Rows of a note each, some with faults, and whether a user reacted: `prompt`, `completion`, `label` 0 or 1, `rate`.
+    """Rows of a note each, some with faults, and whether its user reacted: `prompt`, `completion`, `label` 0 or 1, `rate`,
+    `user`.
 
     The chance grows with what the note is worth, times its quality, to 4 % at most. A note that ends in "See you soon!",
     which the share `triggers` of them does, gets another 12 %: what a model of reactions learns, and a policy then says.
@@ -91,7 +92,8 @@ def note_reactions(source: Any, count: int, split: Split = "train", triggers: fl
         draw = random.Random(derive("reaction", task.id, index))
         text = _drawn(task, draw, 1)[0] + (f" {TRIGGER}" if draw.random() < triggers else "")
         rate = reaction_rate(task, text)
-        rows.append({"prompt": task.prompt, "completion": text, "label": int(draw.random() < rate), "rate": rate})
+        row = {"prompt": task.prompt, "completion": text, "label": int(draw.random() < rate), "rate": rate}
+        rows.append({**row, "user": task.meta.get("user", "")})
     return rows
 
 
