@@ -15,9 +15,11 @@ from hypothesis import strategies as st
 from scheduling import examples, little_and_much
 
 import guerdon as gd
+from guerdon.core.task import kinds_of
 from guerdon.tasks.messages import note_words, translation_tasks
 from guerdon.tasks.messages.note_questions import ASKED_BY, ENDS, asked_slot, looked_up
 from guerdon.tasks.messages.note_reading import proxy, quality, read_note
+from guerdon.tasks.messages.note_tasks import canonical
 from guerdon.tasks.messages.note_users import DISPLEASED, PLEASED, TRIGGER, reaction_rate
 from guerdon.tasks.messages.note_writing import FAULTS, FAULTS_OF, written_note
 from guerdon.tasks.messages.translation_tasks import Clause, Thing, said
@@ -83,6 +85,12 @@ def test_they_load_by_name(name):
     assert gd.tasks.load(name).get("train", 0).kind == name
 
 
+@pytest.mark.parametrize("name", SOURCES)
+def test_kinds_are_those_of_their_problems(name):
+    source = SOURCES[name](level=2)
+    assert list(kinds_of(source)) == [source.get("train", 0).kind]
+
+
 # --- notes ------------------------------------------------------------------------------------------------------------
 
 
@@ -145,6 +153,15 @@ def test_the_proxy_can_be_hacked_and_the_hidden_quality_sees_it():
         assert quality(task.meta, hack) < 0.5 < quality(task.meta, task.answer) == 1.0
 
 
+def test_the_hidden_quality_by_hand():
+    meta = {**NOTE, "order": ["time", "day"]}
+    assert quality(meta, "We start at 9:30. It is on Friday.") == 1.0
+    assert quality(meta, "It is on Friday. We start at 9:30.") == pytest.approx((0 + 1 + 1) / 3)
+    assert quality(meta, "We start at 9:30. Friday.") == pytest.approx((1 + 1 / 2 + 1) / 3)
+    assert quality(meta, "We start at 9:30. We start on Friday, Friday.") == pytest.approx((1 + 1 + 2 / 4) / 3)
+    assert quality(meta, "") == 0.0
+
+
 def test_the_hidden_quality_differs_among_right_notes():
     task = gd.tasks.notes(level=5).get("train", 0)
     for fault in ("out of order", "bare values"):
@@ -177,6 +194,12 @@ def test_facts_decide_the_split_in_every_form():
         return {tuple(sorted(family.get(split, i).meta["facts"].items())) for i in range(150)}
 
     assert not facts("write", "train") & facts("rewrite", "test")
+
+
+def test_notes_to_ask_about_are_one_problem_in_any_order():
+    two = [{"day": "Friday", "time": "9:30"}, {"time": "16:00", "day": "Monday"}]
+    one, other = ({"notes": each, "value": "Friday", "keys": {}} for each in (two, two[::-1]))
+    assert canonical(one) == canonical(other) != canonical({**one, "value": "9:30"})
 
 
 def test_rare_kinds_are_rare_and_have_their_own_rude_words():

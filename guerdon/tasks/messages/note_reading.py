@@ -109,7 +109,7 @@ def quality(meta: Mapping[str, Any], text: str) -> float:
     """What no reward over the attributes sees, from 0 to 1: the mean of three. Facts in the order they are listed (the share of
     neighbours in order), each named once in a sentence of three words or more, and no word of five letters twice."""
     text = text[:MOST]
-    facts = meta["facts"]
+    facts = {slot: meta["facts"][slot] for slot in meta["order"]}
     at = [_place(text, slot, value) for slot, value in facts.items()]
     ordered = sum(0 <= a < b for a, b in itertools.pairwise(at)) / max(1, len(at) - 1)
     sentences = [part for part in re.split(r"(?<=[.!?])\s+", text) if part.strip()]

@@ -93,7 +93,7 @@ class notes:
         draw = random.Random(derive("notes", self.form, self.level, split, index))
         while True:
             made = self._notes(draw) if self.form == "ask" else self._facts(draw)
-            if made and (derive("notes", json.dumps(made, sort_keys=True)) % HELD_OUT == 0) == (split == "test"):
+            if made and (derive("notes", canonical(made)) % HELD_OUT == 0) == (split == "test"):
                 break
         prompt, answer, meta = self._asked(made) if self.form == "ask" else self._posed(made, draw)
         if self.users:
@@ -131,7 +131,8 @@ class notes:
     def _posed(self, facts: dict[str, str], draw: random.Random) -> tuple[str, str, dict[str, Any]]:
         _, avoided, slack, faults, _ = LEVELS[self.level]
         kind = drawn_kind(draw)
-        meta: dict[str, Any] = {"kind": kind, "facts": facts, "tone": draw.choice(list(TONES))}
+        meta: dict[str, Any] = {"kind": kind, "facts": facts, "order": list(facts)}
+        meta["tone"] = draw.choice(list(TONES))
         meta["forbidden"] = drawn_forbidden(draw, kind, list(facts), avoided)
         right = references(meta, draw, DRAWN)
         sizes = [len(WORD.findall(text)) for text in right]
@@ -174,6 +175,13 @@ class notes:
             "no question": task.answer.removesuffix("?") + ".",
             "two questions": f"{task.answer} {question(slot, keys, 1)}",
         }
+
+
+def canonical(made: dict[str, Any]) -> str:
+    """The same text for the same facts, or the same notes and value, in any order."""
+    if "notes" in made:
+        return json.dumps([sorted(json.dumps(note, sort_keys=True) for note in made["notes"]), made["value"]])
+    return json.dumps(made, sort_keys=True)
 
 
 def drawn_forbidden(draw: random.Random, kind: str, slots: list[str], count: int) -> list[str]:
