@@ -382,7 +382,7 @@ class chrf(Leaf):
         beta: weight of recall.
 
     >>> import guerdon as gd
-    >>> round(gd.rewards.chrf()("the cats sat on a mat", "the cat sat on the mat"), 3)
+    >>> round(gd.chrf()("the cats sat on a mat", "the cat sat on the mat"), 3)
     0.52
     """
 

@@ -31,8 +31,8 @@ class note_score(Leaf):
 
     >>> import guerdon as gd
     >>> task = gd.tasks.notes(level=1).get("train", 0)
-    >>> score = gd.rewards.note_score()(task, "Hello!")
-    >>> score.value < gd.rewards.note_score()(task, task.answer).value == 1.0
+    >>> score = gd.note_score()(task, "Hello!")
+    >>> score.value < gd.note_score()(task, task.answer).value == 1.0
     True
     """
 
@@ -60,7 +60,7 @@ class note_proxy(Leaf):
 
     >>> import guerdon as gd
     >>> task = gd.tasks.notes(level=1).get("train", 0)
-    >>> gd.rewards.note_proxy()(task, task.answer) < gd.rewards.note_proxy()(task, task.answer * 9)
+    >>> gd.note_proxy()(task, task.answer) < gd.note_proxy()(task, task.answer * 9)
     True
     """
 
@@ -77,7 +77,7 @@ class note_quality(Leaf):
 
     >>> import guerdon as gd
     >>> task = gd.tasks.notes(level=1).get("train", 0)
-    >>> gd.rewards.note_quality()(task, task.answer)
+    >>> gd.note_quality()(task, task.answer)
     1.0
     """
 
@@ -92,7 +92,7 @@ class question_meaning(Leaf):
 
     >>> import guerdon as gd
     >>> task = gd.tasks.notes(level=3, form="ask", references=2).get("train", 0)
-    >>> [gd.rewards.question_meaning()(task, each) for each in task.meta["references"]]
+    >>> [gd.question_meaning()(task, each) for each in task.meta["references"]]
     [1.0, 1.0]
     """
 
@@ -110,7 +110,7 @@ class tutoring_reply(Leaf):
 
     >>> import guerdon as gd
     >>> task = gd.tasks.tutoring(level=1).get("train", 1)
-    >>> task.answer, gd.rewards.tutoring_reply("leaks")(task, f"answer: {task.meta['result']}")
+    >>> task.answer, gd.tutoring_reply("leaks")(task, f"answer: {task.meta['result']}")
     ('hint: look at line 1 again.', 1.0)
     """
 
