@@ -374,7 +374,8 @@ def test_states_are_what_the_prompt_shows(count):
                 after = {"add": value + int(number), "subtract": value - int(number)}.get(verb, value * int(number))
                 first_wrong = text if after != int(result) and first_wrong is None else first_wrong
                 value = after
-            last_right = value == int(lines[-1][1]) and first_wrong is None
+            last_right = value == int(lines[-1][1])
+            assert last_right == (first_wrong is None)
             wrongs += not last_right
             shown, first_wrong = first_wrong, None
         action = "confirm" if last_right else {1: "hint", 2: "subproblem"}.get(wrongs, "answer")

@@ -2,7 +2,7 @@
 
 A fact is right when its value is named and no other value of its slot is. `proxy` is the careless version of the same: it
 overlooks other values and pays by length. `quality` is what neither pays: facts in the order asked for, in sentences, and
-no long word twice.
+no long word twice. Values are read, not sentences: "not on Friday" names Friday.
 """
 
 from __future__ import annotations

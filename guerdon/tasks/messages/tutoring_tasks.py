@@ -102,11 +102,9 @@ class tutoring:
         operations, most, talks = LEVELS[self.level]
         while True:
             problem = chain(level=operations - 1).make(draw)
-            if (derive(NAME, problem.prompt) % HELD_OUT == 0) != (split == "test"):
-                continue
-            meta = self._state(problem.meta, draw, most)
-            if meta is not None:
+            if (derive(NAME, problem.prompt) % HELD_OUT == 0) == (split == "test"):
                 break
+        meta = self._state(problem.meta, draw, most)
         said = [
             "" if not talks else draw.choice(_remarks(attempt == meta["right"], draw)) for attempt in meta["attempts"]
         ]
@@ -115,7 +113,7 @@ class tutoring:
         answer = reply_for(meta, meta["action"])
         return Task(f"{derive(prompt) % (1 << 40):010x}", prompt, answer, NAME, self.level, meta)
 
-    def _state(self, problem: dict[str, Any], draw: random.Random, most: int) -> dict[str, Any] | None:
+    def _state(self, problem: dict[str, Any], draw: random.Random, most: int) -> dict[str, Any]:
         """What the student has done so far: all four actions are due equally often, where there are attempts enough."""
         start, ops = problem["start"], problem["ops"]
         right = written(start, ops)
@@ -128,8 +126,6 @@ class tutoring:
         if action == "confirm":
             return meta
         at = next(i for i, line in enumerate(attempts[-1]) if line != right[i])
-        if attempts[-1][-1].split("=")[1] == meta["result"]:
-            return None  # two errors that cancel out
         expression, _, result = right[at].partition("=")
         return {**meta, "wrong_line": at + 1, "expression": expression, "line_result": result}
 
@@ -188,7 +184,8 @@ def tutoring_pairs(source: Any, count: int, split: Split = "train") -> list[dict
 
 
 def slipped(start: int, ops: Sequence[str], draw: random.Random) -> list[str]:
-    """The lines of a student who errs in one operation: one off, or another operation done."""
+    """The lines of a student who errs in one operation: one off, or another operation done. The end is always wrong too, for
+    no operation makes two numbers one."""
     right, at = written(start, ops), draw.randrange(len(ops))
     before, _, result = right[at].partition("=")
     value = int(right[at - 1].split("=")[1]) if at else start
