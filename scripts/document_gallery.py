@@ -20,8 +20,8 @@ WORLDS = {  # title: what is said of it, and names
         "A corpus generated for the problem, searched by BM25 ([corpora](corpora.md)).",
         ["hops:3", "claims:3", "rewriting:2"],
     ),
-    "People": ("A user who must be asked; feedback; two roles ([people](people_and_games.md)).",
-        ["asking:5", "with_feedback:chain:3", "planned:chain:2"],
+    "People": ("A user who must be asked; a student; feedback; two roles ([people](people_and_games.md)).",
+        ["asking:5", "tutored:3", "with_feedback:chain:3", "planned:chain:2"],
     ),
     "Games": ("For one and two players ([games](people_and_games.md)).", ["hunt:3", "nim:3", "spiel:tic_tac_toe"]),
     "Programs": (

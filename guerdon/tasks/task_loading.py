@@ -51,6 +51,7 @@ NAMES = {  # family: the module that defines it
     "inbox": "guerdon.envs.pages.page_sources",
     "cursor": "guerdon.envs.pages.page_sources",
     "asking": "guerdon.envs.people.asked_users",
+    "tutored": "guerdon.envs.people.tutored_students",
     "with_feedback": "guerdon.envs.people.retries",
     "planned": "guerdon.envs.people.planning",
     "repairs": "guerdon.envs.programs.repair_tasks",

@@ -104,30 +104,19 @@ class tutoring:
             problem = chain(level=operations - 1).make(draw)
             if (derive(NAME, problem.prompt) % HELD_OUT == 0) == (split == "test"):
                 break
-        meta = self._state(problem.meta, draw, most)
-        said = [
-            "" if not talks else draw.choice(_remarks(attempt == meta["right"], draw)) for attempt in meta["attempts"]
-        ]
-        ops = ", then ".join(f"{VERBS[op[0]]} {op[1:]}" for op in meta["ops"])
-        prompt = RULES.format(start=meta["start"], ops=ops, talk=_talk(meta, said))
+        meta = state_of(problem.meta["start"], problem.meta["ops"], self._attempts(problem.meta, draw, most))
+        said = [_remark(attempt == meta["right"], draw) if talks else "" for attempt in meta["attempts"]]
+        prompt = RULES.format(start=meta["start"], ops=in_words(meta["ops"]), talk=_talk(meta, said))
         answer = reply_for(meta, meta["action"])
         return Task(f"{derive(prompt) % (1 << 40):010x}", prompt, answer, NAME, self.level, meta)
 
-    def _state(self, problem: dict[str, Any], draw: random.Random, most: int) -> dict[str, Any]:
-        """What the student has done so far: all four actions are due equally often, where there are attempts enough."""
+    def _attempts(self, problem: dict[str, Any], draw: random.Random, most: int) -> list[list[str]]:
+        """What the student has done so far: the actions are due equally often, where there are attempts enough."""
         start, ops = problem["start"], problem["ops"]
-        right = written(start, ops)
         action = draw.choice([each for each in ACTIONS if each == "confirm" or ACTIONS.index(each) <= most])
         wrongs = draw.randint(0, most - 1) if action == "confirm" else ACTIONS.index(action)
         wrongs += action == "answer" and most > 3 and draw.random() < 0.5
-        attempts = [slipped(start, ops, draw) for _ in range(wrongs)] + ([right] if action == "confirm" else [])
-        meta = {"start": start, "ops": ops, "right": right, "result": right[-1].split("=")[1], "attempts": attempts}
-        meta |= {"action": right_action(wrongs, action == "confirm"), "wrong_attempts": wrongs}
-        if action == "confirm":
-            return meta
-        at = next(i for i, line in enumerate(attempts[-1]) if line != right[i])
-        expression, _, result = right[at].partition("=")
-        return {**meta, "wrong_line": at + 1, "expression": expression, "line_result": result}
+        return [slipped(start, ops, draw) for _ in range(wrongs)] + [written(start, ops)] * (action == "confirm")
 
     def read(self, task: Task, completion: str) -> Reply:
         return read_reply(task.meta, completion)
@@ -158,6 +147,24 @@ class tutoring:
             f"{task.answer}\n{reply_for(meta, draw.choice([each for each in ACTIONS if each != action]))}"
         )
         return [NearMiss(text, kind, 0) for kind, text in texts.items() if self.check(task, text) == 0.0]
+
+
+def state_of(start: int, ops: Sequence[str], attempts: Sequence[Sequence[str]]) -> dict[str, Any]:
+    """A student's state as JSON: what follows from the problem and the attempts, the right action among it."""
+    right = written(start, ops)
+    wrongs = sum(attempt != right for attempt in attempts)
+    meta = {"start": start, "ops": list(ops), "right": right, "result": right[-1].split("=")[1]}
+    meta |= {"attempts": [list(each) for each in attempts], "wrong_attempts": wrongs}
+    meta["action"] = right_action(wrongs, attempts[-1] == right)
+    if attempts[-1] == right:
+        return meta
+    at = next(i for i, line in enumerate(attempts[-1]) if line != right[i])
+    expression, _, result = right[at].partition("=")
+    return {**meta, "wrong_line": at + 1, "expression": expression, "line_result": result}
+
+
+def in_words(ops: Sequence[str]) -> str:
+    return ", then ".join(f"{VERBS[op[0]]} {op[1:]}" for op in ops)
 
 
 def tutoring_pairs(source: Any, count: int, split: Split = "train") -> list[dict[str, str]]:
@@ -245,9 +252,15 @@ def squeezed(text: str) -> str:
     return re.sub(r" *([-+*]) *(?=\d)", r"\1", re.sub(r"(?<=\d) *[x×] *(?=\d)", "*", text))
 
 
-def _remarks(is_right: bool, draw: random.Random) -> Sequence[str]:
+def _remark(is_right: bool, draw: random.Random) -> str:
     """What a student may say beside an attempt: being sure or not says nothing of the attempt."""
-    return draw.choice((SURE, UNSURE) if is_right else (SURE, UNSURE, ASKS))
+    return draw.choice(draw.choice((SURE, UNSURE) if is_right else (SURE, UNSURE, ASKS)))
+
+
+def written_attempt(attempt: Sequence[str], number: int, remark: str = "") -> str:
+    """An attempt as the tutor sees it."""
+    lines = [f"line {n}: {line}" for n, line in enumerate(attempt, 1)]
+    return "\n".join([f"Student, attempt {number}: {remark}".rstrip(), *lines])
 
 
 def _talk(meta: dict[str, Any], said: Sequence[str]) -> str:
@@ -256,8 +269,5 @@ def _talk(meta: dict[str, Any], said: Sequence[str]) -> str:
     for number, (attempt, remark) in enumerate(zip(meta["attempts"], said, strict=True), start=1):
         if number > 1:
             lines.append(f"Tutor: {('Look again.', 'Try a part of it.', 'Once more.')[min(number - 2, 2)]}")
-        lines += [
-            f"Student, attempt {number}: {remark}".rstrip(),
-            *(f"line {n}: {line}" for n, line in enumerate(attempt, 1)),
-        ]
+        lines.append(written_attempt(attempt, number, remark))
     return "\n".join(lines)
