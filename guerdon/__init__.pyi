@@ -111,6 +111,7 @@ from guerdon.rewards.stage.scorer import score_samples as score_samples
 from guerdon.rewards.text.agreement import majority as majority
 from guerdon.rewards.text.agreement import win_rate as win_rate
 from guerdon.rewards.text.answers import bleu as bleu
+from guerdon.rewards.text.answers import chrf as chrf
 from guerdon.rewards.text.answers import exact as exact
 from guerdon.rewards.text.answers import json_schema as json_schema
 from guerdon.rewards.text.answers import matches as matches
@@ -120,6 +121,11 @@ from guerdon.rewards.text.answers import one_of as one_of
 from guerdon.rewards.text.answers import rouge_l as rouge_l
 from guerdon.rewards.text.answers import same_set as same_set
 from guerdon.rewards.text.answers import token_f1 as token_f1
+from guerdon.rewards.text.message_checks import note_proxy as note_proxy
+from guerdon.rewards.text.message_checks import note_quality as note_quality
+from guerdon.rewards.text.message_checks import note_score as note_score
+from guerdon.rewards.text.message_checks import question_meaning as question_meaning
+from guerdon.rewards.text.message_checks import tutoring_reply as tutoring_reply
 from guerdon.rewards.text.preferences import preferred as preferred
 from guerdon.rewards.text.programs import unit_tests as unit_tests
 from guerdon.rewards.text.queries import sql_answer as sql_answer

@@ -20,8 +20,8 @@ WORLDS = {  # title: what is said of it, and names
         "A corpus generated for the problem, searched by BM25 ([corpora](corpora.md)).",
         ["hops:3", "claims:3", "rewriting:2"],
     ),
-    "People": ("A user who must be asked; feedback; two roles ([people](people_and_games.md)).",
-        ["asking:5", "with_feedback:chain:3", "planned:chain:2"],
+    "People": ("A user who must be asked; a student; feedback; two roles ([people](people_and_games.md)).",
+        ["asking:5", "tutored:3", "with_feedback:chain:3", "planned:chain:2"],
     ),
     "Games": ("For one and two players ([games](people_and_games.md)).", ["hunt:3", "nim:3", "spiel:tic_tac_toe"]),
     "Programs": (
@@ -35,6 +35,10 @@ WORLDS = {  # title: what is said of it, and names
     "One answer": (
         "Single answers, checked by the field's own libraries ([tasks of the field](field_tasks.md)).",
         ["gym:leg_counting", "text_to_sql:2", "functions:3", "json_forms:2"],
+    ),
+    "Short texts": (
+        "Messages, a tutor's replies, translations; worked solutions to complete ([messages](messages.md)).",
+        ["notes:2", "tutoring:2", "translation:4", "cloze:trace:3", "shuffled:trace:3"],
     ),
 }  # fmt: skip
 

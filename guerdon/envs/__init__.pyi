@@ -28,6 +28,7 @@ from guerdon.envs.pages.page_world import browsing as browsing
 from guerdon.envs.people.asked_users import asking as asking
 from guerdon.envs.people.planning import planned as planned
 from guerdon.envs.people.retries import with_feedback as with_feedback
+from guerdon.envs.people.tutored_students import tutored as tutored
 from guerdon.envs.programs.repair_tasks import repairs as repairs
 from guerdon.envs.simple import dataset_env as dataset_env
 from guerdon.envs.simple import single_turn as single_turn

@@ -56,6 +56,7 @@ from guerdon.rewards.text.agreement import answer_entropy as answer_entropy
 from guerdon.rewards.text.agreement import majority as majority
 from guerdon.rewards.text.agreement import win_rate as win_rate
 from guerdon.rewards.text.answers import bleu as bleu
+from guerdon.rewards.text.answers import chrf as chrf
 from guerdon.rewards.text.answers import exact as exact
 from guerdon.rewards.text.answers import json_schema as json_schema
 from guerdon.rewards.text.answers import matches as matches
@@ -69,6 +70,13 @@ from guerdon.rewards.text.length_budgets import keeps_to as keeps_to
 from guerdon.rewards.text.length_budgets import promise as promise
 from guerdon.rewards.text.length_budgets import used as used
 from guerdon.rewards.text.length_budgets import within_budget as within_budget
+from guerdon.rewards.text.message_checks import gaps_filled as gaps_filled
+from guerdon.rewards.text.message_checks import note_proxy as note_proxy
+from guerdon.rewards.text.message_checks import note_quality as note_quality
+from guerdon.rewards.text.message_checks import note_score as note_score
+from guerdon.rewards.text.message_checks import order_kept as order_kept
+from guerdon.rewards.text.message_checks import question_meaning as question_meaning
+from guerdon.rewards.text.message_checks import tutoring_reply as tutoring_reply
 from guerdon.rewards.text.preferences import preferred as preferred
 from guerdon.rewards.text.programs import tests_passed as tests_passed
 from guerdon.rewards.text.programs import unit_tests as unit_tests

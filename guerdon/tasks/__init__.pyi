@@ -37,7 +37,15 @@ from guerdon.tasks.field.sql_tasks import text_to_sql as text_to_sql
 from guerdon.tasks.files import rows as rows
 from guerdon.tasks.judging.problem_rewrites import Paraphrase as Paraphrase
 from guerdon.tasks.judging.problem_rewrites import paraphrase as paraphrase
+from guerdon.tasks.messages.note_tasks import notes as notes
+from guerdon.tasks.messages.note_users import note_pairs as note_pairs
+from guerdon.tasks.messages.note_users import note_reactions as note_reactions
+from guerdon.tasks.messages.note_users import note_reply as note_reply
+from guerdon.tasks.messages.translation_tasks import translation as translation
+from guerdon.tasks.messages.tutoring_tasks import tutoring as tutoring
+from guerdon.tasks.messages.tutoring_tasks import tutoring_pairs as tutoring_pairs
 from guerdon.tasks.mixtures import mixture as mixture
+from guerdon.tasks.plain_wordings import in_plain_words as in_plain_words
 from guerdon.tasks.preference_files import preferences as preferences
 from guerdon.tasks.role_tasks import in_role as in_role
 from guerdon.tasks.searched_solutions import searching as searching
@@ -47,3 +55,5 @@ from guerdon.tasks.stepwise import by_steps as by_steps
 from guerdon.tasks.stepwise import has_steps as has_steps
 from guerdon.tasks.task_loading import load as load
 from guerdon.tasks.trace_turns import traces as traces
+from guerdon.tasks.worked_steps import cloze as cloze
+from guerdon.tasks.worked_steps import shuffled as shuffled

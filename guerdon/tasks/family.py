@@ -15,6 +15,7 @@ from typing import Any
 
 from guerdon.core.seeds import derive
 from guerdon.core.task import Split, Task
+from guerdon.tasks.plain_wordings import in_plain_words
 
 HELD_OUT = 5  # one problem in five, chosen by its canonical form, is never trained on
 ANSWER = "= "
@@ -113,8 +114,10 @@ class Family(abc.ABC):
         return problem.prompt
 
     def same_problem(self, task: Task, text: str) -> Problem | None:
-        """The problem that a text states, if it is `task` in the same or in other words; None if it is another problem.
-        Families that can read more wordings than they write say so here."""
+        """The problem that a text states, if it is `task` in the same or in other words, plain ones among them; None if it is
+        another problem. Families that can read more wordings than they write say so here."""
+        if text == in_plain_words(task.prompt):
+            return Problem(text, task.answer, task.meta)
         other = self.read_problem(text)
         same = other is not None and self.canonical(other) == self.canonical(
             Problem(task.prompt, task.answer, task.meta)

@@ -31,11 +31,16 @@ NAMES = {  # family: the module that defines it
     "grid": "guerdon.tasks.families.grid_paths",
     "lookup": "guerdon.tasks.families.table_lookup",
     "trace": "guerdon.tasks.families.program_traces",
+    "notes": "guerdon.tasks.messages.note_tasks",
+    "tutoring": "guerdon.tasks.messages.tutoring_tasks",
+    "translation": "guerdon.tasks.messages.translation_tasks",
     "gym": "guerdon.tasks.field.gym_datasets",
     "json_forms": "guerdon.tasks.field.json_form_tasks",
     "text_to_sql": "guerdon.tasks.field.sql_tasks",
     "reflecting": "guerdon.tasks.field.reflection_tasks",
     "functions": "guerdon.tasks.code.function_tasks",
+    "cloze": "guerdon.tasks.worked_steps",
+    "shuffled": "guerdon.tasks.worked_steps",
     "hops": "guerdon.envs.corpora.fact_questions",
     "claims": "guerdon.envs.corpora.fact_questions",
     "rewriting": "guerdon.envs.corpora.query_rewriting",
@@ -46,6 +51,7 @@ NAMES = {  # family: the module that defines it
     "inbox": "guerdon.envs.pages.page_sources",
     "cursor": "guerdon.envs.pages.page_sources",
     "asking": "guerdon.envs.people.asked_users",
+    "tutored": "guerdon.envs.people.tutored_students",
     "with_feedback": "guerdon.envs.people.retries",
     "planned": "guerdon.envs.people.planning",
     "repairs": "guerdon.envs.programs.repair_tasks",
@@ -61,6 +67,8 @@ BY_NAME = {  # family: what follows the colon, where that is not a level
     "with_feedback": "source",
     "planned": "source",
     "reflecting": "source",
+    "cloze": "source",
+    "shuffled": "source",
 }
 TOOLS = ("calculator", "python")  # what may stand before a slash besides roles: problems to be solved with these
 

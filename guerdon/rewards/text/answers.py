@@ -21,6 +21,7 @@ from guerdon.rewards.asking.knob_checks import check_installed, check_pattern, c
 from guerdon.rewards.text.may_hang import matched, same_items
 from guerdon.rewards.text.overlap import (
     bleu_tokens,
+    char_f,
     f1,
     longest_common,
     rouge_tokens,
@@ -373,3 +374,24 @@ class rouge_l(Leaf):
             return None
         given, right = rouge_tokens(completion), rouge_tokens(answer)
         return f1(longest_common(given, right), len(given), len(right))
+
+
+@part
+class chrf(Leaf):
+    r"""$F_\beta$ of the mean precision and recall of character n-grams, spaces left out (chrF; Popović, WMT 2015), from 0 to
+    1. Orders that one of the texts is too short for are left out, as in sacreBLEU's `sentence_chrf` (arXiv:1804.08771).
+
+    Args:
+        order: longest n-gram.
+        beta: weight of recall.
+
+    >>> import guerdon as gd
+    >>> round(gd.chrf()("the cats sat on a mat", "the cat sat on the mat"), 3)
+    0.52
+    """
+
+    order: int = knob(default=6, ge=1, le=12)
+    beta: float = knob(default=2.0, gt=0.0)
+
+    def __call__(self, completion: str, answer: str = "") -> float | None:
+        return char_f(completion, answer, self.order, self.beta) if answer.strip() else None

@@ -82,6 +82,21 @@ def sentence_bleu(given: Sequence[str], wanted: Sequence[Sequence[str]], order: 
     return min(1.0, math.exp(brevity + sum(logs) / len(logs)))
 
 
+def char_f(given: str, wanted: str, order: int, beta: float) -> float:
+    """The F of the mean precision and recall of character n-grams, without spaces, over the orders both texts have."""
+    ours, theirs = ("".join(text.split()) for text in (given, wanted))
+    shares = []
+    for n in range(1, order + 1):
+        mine, right = ngrams(ours, n), ngrams(theirs, n)
+        if mine and right:
+            shared = (mine & right).total()
+            shares.append((shared / mine.total(), shared / right.total()))
+    if not shares:
+        return 0.0
+    precision, recall = (sum(side) / len(shares) for side in zip(*shares, strict=True))
+    return (1 + beta**2) * precision * recall / (beta**2 * precision + recall) if precision + recall else 0.0
+
+
 def longest_common(a: Sequence[str], b: Sequence[str]) -> int:
     """The length of the longest common subsequence, a whole row of the usual table at once as bits of a number
     (Hyyrö, "Bit-parallel LCS-length computation revisited", 2004): a zero bit is a place where the length grows."""

@@ -77,7 +77,9 @@ class equation(Family):
     def same_problem(self, task: Task, text: str) -> Problem | None:
         """Sides may be exchanged, and the terms of a side may be in another order."""
         pieces, asked = sides_of(text), sides_of(task.prompt)
-        return Problem(text, task.answer, task.meta) if pieces is not None and pieces == asked else None
+        if pieces is not None and pieces == asked:
+            return Problem(text, task.answer, task.meta)
+        return super().same_problem(task, text)
 
     def steps(self, task: Task) -> list[str]:
         lines, left, right = unfold(task.meta["left"], task.meta["right"])

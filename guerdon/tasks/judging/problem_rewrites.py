@@ -8,6 +8,7 @@ Leaves out what only rewording by hand could find: a family is known by how it r
 from __future__ import annotations
 
 import difflib
+import itertools
 import random
 import re
 from collections.abc import Callable, Iterator
@@ -30,6 +31,7 @@ JOINTS = (
     "+",
     "*",
 )  # what parts of a problem are joined by
+WORDS = re.compile(r"(\b[a-z]+\b)")
 PIECE = re.compile("[0-9]+|.")
 DRAWS = 24  # problems of another level among which the closest is chosen, where no edit leads there
 STRIDE = 24  # how far a number is changed at most: some must stay divisible
@@ -59,7 +61,8 @@ def paraphrase(
     """The same problem in other words, as its family reads them, or a refusal with a reason; never another problem.
 
     The family must read the new text as the same problem, and the check of each wording must pass the worked solution of the
-    other. Without `reword` parts of the prompt are put in another order.
+    other. Without `reword` parts of the prompt are put in another order, and variables of a program get other names;
+    `reword=gd.tasks.in_plain_words` states `trace`, `equation`, `lookup` and `chain` in plain words.
 
     Args:
         source: the family that made the problem, or a mixture with it.
@@ -79,7 +82,8 @@ def paraphrase(
     family = source.of(task) if hasattr(source, "of") else source
     if not isinstance(family, Family):
         return Paraphrase(None, f"{source.name} cannot read problems, so no wording of its own can be checked")
-    texts = [reword(task.prompt)] if reword is not None else _shuffled(reordered(task.prompt), draw)
+    own = itertools.chain(reordered(task.prompt), renamed(task.prompt))
+    texts = [reword(task.prompt)] if reword is not None else _shuffled(own, draw)
     wrong = ""
     for text in texts:
         problem = family.same_problem(task, text) if text is not None and text != task.prompt else None
@@ -164,6 +168,16 @@ def reordered(prompt: str) -> Iterator[str]:
                 if parts[i] != parts[j]:
                     swapped = [*parts[:j], parts[i], *parts[j + 1 : i], parts[j], *parts[i + 1 :]]
                     yield f"{name} {joint.join(swapped)}"
+
+
+def renamed(prompt: str) -> Iterator[str]:
+    """A program with other names for its variables, every way there is."""
+    name, _, program = prompt.partition(" ")
+    names = sorted(set(re.findall(r"\b[a-d]\b", program)))
+    for others in itertools.permutations("abcd", len(names)) if name == "trace" else ():
+        table = dict(zip(names, others, strict=True))
+        pieces = [str(piece) for piece in WORDS.split(program)]
+        yield f"{name} {''.join(table.get(piece, piece) for piece in pieces)}"
 
 
 def changed(prompt: str, draw: random.Random) -> Iterator[str]:
