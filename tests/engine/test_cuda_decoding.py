@@ -21,7 +21,7 @@ pytest.importorskip("triton")
 from guerdon.core.episode import End, Segment
 from guerdon.core.model import Request
 from guerdon.core.task import Sampling
-from guerdon.engine import answer, cuda
+from guerdon.engine import answer, cuda, guided
 from guerdon.engine.continuous import Continuous
 from guerdon.engine.cuda import CudaDecoding, bucket
 from guerdon.engine.pages import Pages
@@ -101,6 +101,37 @@ def test_cut_distributions_never_draw_what_was_cut(model):
     for reply in run(sampler_of(model), requests):
         np.testing.assert_array_equal(reply.actions, right.actions)
         np.testing.assert_allclose(reply.logp, 0.0, atol=1e-6)
+
+
+def test_guided_tokens_are_those_of_the_cpu(model, tmp_path, monkeypatch):
+    other = small_lm(tmp_path, seed=7, heads=2, kv_heads=1, head_width=32)
+    guides = (("other", 0.7),)
+    requests = [
+        Request((), q.view, q.sampling.but(guides=guides, top_k=5 * (q.seed % 2)), q.seed)
+        for q in greedy(5, seed=3, longest=4)
+    ]
+    expected = answer(model, requests, {"other": other})
+    for each in (model, other):
+        each.net.to(DEVICE)
+    monkeypatch.setattr(guided, "_decoding", lambda each, parts: CudaDecoding(each.net))
+    sampler = Continuous(model, [(other, 0.7)], rows=3)
+    for made, right in zip(run(sampler, requests), expected, strict=True):
+        np.testing.assert_array_equal(made.actions, right.actions)
+        assert made.end == right.end
+
+
+@pytest.mark.slow
+def test_guided_draws_are_as_recorded(model, monkeypatch):
+    """A model that guides itself is as if colder, by the same numbers."""
+    colder = [Request((), "x + 4", Sampling(max_tokens=4, temperature=0.5), seed) for seed in range(3)]
+    expected = run(sampler_of(model), colder)
+    monkeypatch.setattr(guided, "_decoding", lambda each, parts: CudaDecoding(each.net))
+    sampler = Continuous(model, [(model, 1.0)])
+    for made, right in zip(
+        run(sampler, [Request((), q.view, Sampling(max_tokens=4), q.seed) for q in colder]), expected, strict=True
+    ):
+        np.testing.assert_array_equal(made.actions, right.actions)
+        np.testing.assert_allclose(made.logp, right.logp, atol=1e-3)
 
 
 def test_a_next_turn_goes_on_in_the_pages_of_the_last(model):
