@@ -196,7 +196,6 @@ MANY_KNOBS = {
     "Learn": "what an update is made of: rows, loss, optimiser, and how passes, shares, micro-batches and the norm are cut",
     "Options": "what a run keeps, and when and how it is examined: each is one flag or one rule of a proof",
     "rows": "what a file of somebody's needs to be said of it: each is one flag, and most are guessed",
-    "dpo": "one loss of many papers: each field is a term or a form that one of them has, 0 or off without it",
     "Exam": "a recipe in small: each field is one of the places an exam can differ from training in",
     "Recipe": "the composition itself: each field is one of the places a method can differ in",
     "dpo": "a formula that many papers vary in one place each: each knob is one of them",
