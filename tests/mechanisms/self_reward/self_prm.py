@@ -136,6 +136,10 @@ mechanism = Mechanism(
                 ],
             ],
         ),
+        "own verdicts choose the right one where five of eight share a mistake": (
+            lambda: [chosen(), chosen(own=False)],
+            [0.875, 0.0],
+        ),
         "what is measured": (
             composed,
             [
@@ -150,9 +154,9 @@ mechanism = Mechanism(
         ),
     },
     world=World(
-        says="where most tries share a mistake, own verdicts that are mostly right choose the right one",
-        measure=chosen,
-        off={"own": False},
-        moves=0.8,
+        says="verdicts that are right where most tries are right are found out on the problems that are solved least",
+        measure=lambda share=0.1: precision(share)["hard_precision"],
+        off={"share": 1.0},
+        moves=-0.5,
     ),
 )
