@@ -42,8 +42,7 @@ def laser(
     token: str = "?",  # whose probability after the end is the score; the code takes one that is never said
     align: float = 0.1,  # weight of the gap between score and reward (alpha); the released scripts
     scale: float = 0.1,  # of the log-ratio (beta); the released scripts
-    constant: float
-    | None = None,  # c, -23 in the scripts for Qwen2.5; what the start model gives the token where it is None
+    constant: float | None = None,  # c, -23 in the scripts; where it is None, what the start model gives the token
     own: float = 0.1,  # the share of the own score in advantages (tau); the released scripts
     warm_up: int = 200,  # steps before it has one; the released scripts
     spread: float = 0.1,  # the deviation of a group's scores above which they are used; the released scripts
