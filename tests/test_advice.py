@@ -66,7 +66,7 @@ def test_every_problem_has_methods_and_no_fixed_world() -> None:
 
 def test_the_order_is_measured_then_not_measured_then_behind() -> None:
     names = [each.recipe.name for each in advise(["answers"], "long-answers")]
-    assert names == ["grpo", "dapo", "dr_grpo", "dr-saf", "hbpo", "curriculum-grpo"]
+    assert names == ["grpo", "dapo", "dr_grpo", "sar", "dr-saf", "hbpo", "curriculum-grpo"]
     verpo, shaf = measured("verpo"), measured("dr-saf", "long-answers")
     assert verpo is not None and verpo.low == pytest.approx(0.0339 / 0.02, abs=0.005)
     assert verpo.word == "ahead, on sprig-2" and verpo.numbers == "pass@1 +0.0487 (+0.0339 to +0.0634)"
@@ -97,7 +97,10 @@ def test_a_method_in_roles_is_for_any_model_and_one_in_our_decoder_is_not() -> N
 
 def test_grpo_comes_first_where_nothing_tells_methods_apart() -> None:
     assert advise(["judge"])[0].recipe.name == "grpo"
-    assert [each.recipe.name for each in advise(["nothing"])][:2] == ["distill", "grpo"]
+    names = [each.recipe.name for each in advise(["nothing"])]
+    assert names.index("distill") < names.index("mm-upt") < names.index("grpo"), (
+        "grpo takes a reward in place of answers"
+    )
 
 
 def test_programs_have_the_columns_that_their_file_has() -> None:
@@ -142,8 +145,8 @@ def test_it_reads_what_a_file_has(cli: Cli) -> None:
     assert found["have"] == ["preferences"]
     first = found["methods"][0]
     assert (first["recipe"], first["command"]) == ("dpo", "guerdon train dpo --data pairs.jsonl --model sprig")
-    said = cli("advise", "--data", "pairs.jsonl", "--problem", "hacking")
-    assert said.out.startswith("No method for hacking trains on preferences; these train on it:\n1. dpo\n")
+    said = cli("advise", "--data", "pairs.jsonl", "--problem", "sparse")
+    assert said.out.startswith("No method for sparse trains on preferences; these train on it:\n1. dpo\n")
 
 
 def test_mistakes_are_a_line_with_the_nearest_word(cli: Cli) -> None:
@@ -157,9 +160,9 @@ def test_mistakes_are_a_line_with_the_nearest_word(cli: Cli) -> None:
 
 def test_on_a_terminal_it_asks(monkeypatch: pytest.MonkeyPatch, cli: Cli) -> None:
     """By number, by word, and Enter for sprig."""
-    monkeypatch.setattr("sys.stdin", Typed("2\nfew-labels\n\n"))
+    monkeypatch.setattr("sys.stdin", Typed("2\nlong-answers\n\n"))
     said = cli("advise")
-    assert "No method for few-labels trains on preferences" in said.out and "--model sprig" in said.out
+    assert "No method for long-answers trains on preferences" in said.out and "--model sprig" in said.out
 
 
 def test_list_has_the_same_order(cli: Cli) -> None:

@@ -66,6 +66,7 @@ OTHERWISE = {  # a command, or a word of it: why it need not
     "--out runs/tools": "three steps, to have a run to export traces of",
     "--data traces.jsonl": "two steps on a handful of traces, to show the file",
     "train verpo --data": "the line that refuses a file without tests",
+    "runs/gsm8k/cooler": "minutes of a GPU on rows that are not shipped; its result is on its page",
     "--out run$": "two steps, to have a run to export",
 }
 

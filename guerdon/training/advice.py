@@ -151,7 +151,7 @@ def advise(
     `columns` are those of the file `data`, where they are known.
 
     >>> [each.recipe.name for each in advise(["preferences"])], [each.recipe.name for each in advise(["labels"])]
-    (['dpo', 'kto', 'reward_model', 't-reg'], ['kto'])
+    (['dpo', 'kto', 'reward_model', 'genarm', 'pedagogical-alignment', 't-reg', 'fspo', 'power-dl'], ['kto'])
     >>> advise(["labels"], model="sprig", data="thumbs.csv")[0].command
     'guerdon train kto --data thumbs.csv --model sprig'
     """

@@ -11,6 +11,7 @@ import ast
 import functools
 import importlib
 import warnings
+from collections.abc import Container
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -59,10 +60,15 @@ def listings() -> dict[str, Listing]:
         if each.on is None:
             return each.listing
         base = whole(by_place[each.on])
-        takes = tuple(slot for slot in SLOTS if slot in {*base.takes, *each.listing.takes})
-        return replace(each.listing, needs=each.listing.needs.over(base.needs), takes=takes)
+        needs = each.listing.needs.over(base.needs)
+        return replace(each.listing, needs=needs, takes=_taken({*base.takes, *each.listing.takes}, needs))
 
     return {each.listing.name: whole(each) for each in every}
+
+
+def _taken(slots: Container[str], needs: Needs) -> tuple[str, ...]:
+    """Of task, model and reward, those that a recipe takes: no reward if it learns from something else."""
+    return tuple(slot for slot in SLOTS if slot in slots and not (slot == "reward" and needs.learns_from))
 
 
 def every_listing() -> dict[str, Listing]:
@@ -76,9 +82,9 @@ def every_listing() -> dict[str, Listing]:
         except UserError as error:
             warnings.warn(str(error), Notice, stacklevel=2)
             continue
-        says, takes = (claim.says for claim in entry.claims), (slot for slot in SLOTS if slot in entry.parameters())
+        says, takes = (claim.says for claim in entry.claims), _taken(entry.parameters(), entry.needs)
         place = (each.package, entry.paper, entry.about, tuple(says), entry.function.__module__)
-        every[name] = Listing(name, *place, entry.needs, tuple(takes), entry.helps)
+        every[name] = Listing(name, *place, entry.needs, takes, entry.helps)
     return every
 
 

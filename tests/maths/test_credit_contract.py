@@ -31,6 +31,7 @@ from guerdon.credit.tree import branch_gain, prefix_gain
 from guerdon.credit.turns import turn_baseline
 from guerdon.recipes.curriculum.dr_saf.parts import spare_correct
 from guerdon.recipes.curriculum.hbpo import below_promise
+from guerdon.recipes.preference.writing_zero_brpo import won_or_lost
 from guerdon.recipes.process.oreal.parts import weigh_tokens
 from guerdon.recipes.process.prime import return_over_others
 from guerdon.recipes.process.scope.parts import parted
@@ -74,6 +75,7 @@ CHAINS = {  # a tree gives what the chains it stands for give
     "weighted_baseline": lambda: weighted_baseline(),
     "cross_baseline": lambda: cross_baseline(value="critic.final"),
     "cross_baseline_own": lambda: cross_baseline(value="process", own=True),
+    "won_or_lost": lambda: won_or_lost(),
     "below_promise": lambda: below_promise(mark="process"),
     "spare_correct": lambda: spare_correct(right="reward"),
     "best_of_k": lambda: best_of_k(k=1),

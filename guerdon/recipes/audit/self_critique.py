@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from guerdon.audits.contamination.probe import probe_contamination
+from guerdon.audits.contamination.probe import AGAIN, probe_contamination
 from guerdon.core.errors import UserError
 from guerdon.core.model import Model
 from guerdon.core.needs import Needs
@@ -45,7 +45,7 @@ def self_critique(
     model: Model,
     *,
     detector: Detector = "self_critique",
-    another_way: str = "",  # how the second answer is asked for, over {prompt} and {answer}, or a file; empty: by the model
+    another_way: str = AGAIN.sprig,  # how the second answer is asked for: this, of other models in plain language, or a file
     prompts: int = 16,
     tries: int = 8,
     rl_lr: float = 2e-5,  # as grpo; all detectors classify the same problems, so nobody tunes it
@@ -62,7 +62,11 @@ def self_critique(
         lesson = chosen(task, tuple(i for i in range(size) if members[i]))
         learned: Any = grpo(task, model, prompts=prompts, tries=tries, lr=rl_lr, max_tokens=max_tokens, steps=steps)
         trained = run.train(learned.but(curriculum=uniform(lesson, tries)), budget=run.budget)
-        how = {"check": task.check, "max_tokens": max_tokens, "another_way": another_way}
+        how = {
+            "check": task.check,
+            "max_tokens": max_tokens,
+            "another_way": "" if another_way == AGAIN.sprig else another_way,
+        }
         told = probe_contamination(trained.model(), problems, members, **how)
         right = {m: [bool(p.right) for p in told.problems if p.member is m] for m in (True, False)}
         rates = {f"right_{name}": sum(right[m]) / len(right[m]) for name, m in (("members", True), ("others", False))}

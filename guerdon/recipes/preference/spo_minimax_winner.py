@@ -55,8 +55,8 @@ def spo_minimax_winner(
 class iterate(snapshot):
     """The model `of` as it was after the share `turn / turns` of a run's steps, and before that as it was at the start.
 
-    >>> iterate("policy", turn=1, turns=4)
-    iterate(of='policy', turn=1, turns=4)
+    >>> iterate("policy", turn=2, turns=4)
+    iterate(of='policy', turn=2, turns=4)
     """
 
     turn: int = knob(default=1, ge=1)

@@ -97,7 +97,10 @@ class beats_first(Around):
 
 @part
 class won_or_lost(FieldColumns):
-    """Advantage of a track: 1 where it was preferred more than half the time, -1 where less, 0 in between.
+    r"""$A_i = \operatorname{sign}(r_i - 1/2)$: 1 for a track that was preferred more than half the time, -1 where less.
+
+    *Assumes* rewards that are rates of being preferred. *Biased*: it follows the probability of being preferred more often than
+    not, whatever the margin, and has no baseline of its own (arXiv:2506.00103).
 
     >>> from guerdon.core.example import ExamplePlay, example_tries
     >>> won_or_lost()(example_tries([[1.0, 0.4, 0.5]]), ExamplePlay())["advantage"].tolist()

@@ -4,7 +4,8 @@ Paper: Zhang et al. 2025 (arXiv:2508.00410); code: tmlr-group/Co-Reward, corewar
 lines 60-93. A try is paid 1 if its answer is the most frequent one among the tries at the other wording, and advantages are
 those of GRPO within a wording. One wording's mistake is then not its own label, so it is harder to agree on a trivial answer.
 The paper has problems reworded by a language model beforehand; here the other wording is a column of your rows, a template, or
-for a generated family the same problem in another order, which the family must read as the same. Half as many problems a step
+for a generated family the same problem in another order, which the family must read as the same. Rows that have none are asked
+with a sentence added (`AGAIN`), the weakest of these. Half as many problems a step
 as GRPO has keep the number of tries. Of answers with equally many votes the code takes the first; here they share.
 Leaves out: making a wording by a language model, and checking one that your rows bring.
 """
@@ -24,8 +25,11 @@ from guerdon.core.task import Ask, Task
 from guerdon.recipes.house.grpo import grpo
 from guerdon.recipes.house.shared import paid_by
 from guerdon.rewards.text.agreement import majority
+from guerdon.tasks.family import Family
 from guerdon.tasks.judging.problem_rewrites import paraphrase
 
+AGAIN = "{prompt}\n\nRead the problem again from the start, then answer it."
+COLUMN = "reworded"  # of the other wording, where nothing else is named
 PASSED = 64  # problems without another wording at which a step gives up, if it has found none with one
 
 
@@ -41,7 +45,7 @@ def co_reward(
     base: Recipe,
     task: Any,
     *,
-    wording: str = "reworded",  # where the other wording stands: a column, or a template with {prompt}
+    wording: str = COLUMN,  # where the other wording stands: a column, or a template with {prompt}
     votes: Literal["number", "text"] = "number",  # what tries are compared by: their last number, or their whole answer
 ) -> Recipe:
     """GRPO on the answer that most tries at the same problem in other words give."""
@@ -56,8 +60,8 @@ class in_two_wordings:
     """Half as many problems of a curriculum, each asked as it is and in another wording; the asks note which, `wording` 0 or 1.
 
     The other wording is `wording` with the problem in place of {prompt}; or what the problem's meta has under this name; or,
-    where it has nothing, the problem in another order, if its family reads that as the same. A problem without any is passed
-    over. Logs `no_wording`, the share of problems that were.
+    where it has nothing, the problem in another order, if its family reads that as the same, and with a sentence added where it
+    is of no family. A problem without any is passed over. Logs `no_wording`, the share of problems that were.
 
     >>> import guerdon as gd
     >>> from guerdon.core.example import ExamplePlay
@@ -69,7 +73,7 @@ class in_two_wordings:
 
     curriculum: Any
     task: Any
-    wording: str = "reworded"
+    wording: str = COLUMN
 
     def draw(self, n: int, play: Play) -> list[Ask]:
         asks: list[Ask] = []
@@ -94,6 +98,9 @@ class in_two_wordings:
             return self.wording.replace("{prompt}", task.prompt), ""
         if self.wording in task.meta:
             return str(task.meta[self.wording] or "").strip(), f"the column {self.wording!r} is empty"
+        source = self.task.of(task) if hasattr(self.task, "of") else self.task
+        if self.wording == COLUMN and not isinstance(source, Family):
+            return AGAIN.replace("{prompt}", task.prompt), ""
         dice = random.Random(derive(play.seed, "wording", task.key))
         other = paraphrase(self.task, task, dice)
         return (other.task.prompt, "") if other.task else ("", other.reason)

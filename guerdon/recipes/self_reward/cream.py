@@ -84,6 +84,7 @@ class as_sure_as(FieldColumns):
     over: Literal["problem", "step"] = "problem"
 
     gives = ("pairs",)
+    shelf = "select"
 
     def __call__(self, batch: Batch, play: Play) -> Batch:
         first, second = (batch.track_column(name, "as_sure_as") for name in (self.column, self.other))

@@ -123,7 +123,7 @@ class own_scores(LastToken):
     spread: float = knob(default=0.1, ge=0.0)
 
     gives = (WEIGHT, "advantage")
-    shelf = "credit"
+    shelf = "select"
 
     @property
     def needs(self) -> tuple[str, ...]:

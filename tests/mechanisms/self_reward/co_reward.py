@@ -111,6 +111,10 @@ mechanism = Mechanism(
             lambda: drawn(2, gd.tasks.load("equation:4"), times=2),
             [[("equation 4x+18=x+21", 0, 3), ("equation x+21=4x+18", 1, 3)], 0.0],
         ),
+        "rows without one are asked with a sentence added": (
+            lambda: drawn(1)[0][1][0],
+            "problem 0\n\nRead the problem again from the start, then answer it.",
+        ),
         "none": (
             refused,
             "no problem has another wording (rows cannot read problems, so no wording of its own can be checked): name a column"
