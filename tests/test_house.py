@@ -385,7 +385,7 @@ def test_a_recipes_own_stages_say_what_they_do():
     """Those of a shelf are known by their folder; one that said nothing would be missing from `stages.credit`."""
     from guerdon.core.learn import Learn
 
-    for name in part_modules():
+    for name in {*part_modules(), *(listing.module for listing in listings().values())}:
         importlib.import_module(name)
     for place, cls in PARTS.items():
         is_stage = hasattr(cls, "needs") and hasattr(cls, "gives") and not hasattr(cls, "wants")  # which losses have

@@ -116,6 +116,7 @@ class paired_across(FieldColumns):
     worse: tuple[str, ...]
 
     gives = ("pairs",)
+    shelf = "select"
 
     def __call__(self, batch: Batch, play: Play) -> Batch:
         column = batch.track_column(self.column, "paired_across")
