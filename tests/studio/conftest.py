@@ -20,7 +20,7 @@ from guerdon.studio.studio_app import make_app
 
 TOKEN = "a-token-for-tests"
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
-PATIENCE = 30_000  # milliseconds that anything on a page may take: the machine may be busy
+PATIENCE = 120_000  # milliseconds until a page, on a machine that is busy, is taken to hang
 SWITCHES = (  # what makes a browser quiet, and lets it run as root
     "--no-sandbox",
     "--disable-gpu",

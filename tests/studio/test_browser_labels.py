@@ -90,7 +90,7 @@ def test_two_tries_side_by_side_and_narrow(own: Path, browse: Callable[..., Any]
             page.locator(".label-stage:not([inert])").wait_for()
             page.keyboard.press(key)
             with contextlib.suppress(playwright.TimeoutError):
-                labelled.wait_for(timeout=5000)
+                labelled.wait_for(timeout=20_000)
                 break
         expect(labelled).to_be_visible()
     page.locator(".label-stage:not([inert])").wait_for()
