@@ -5,8 +5,8 @@ lines 60-93. A try is paid 1 if its answer is the most frequent one among the tr
 those of GRPO within a wording. One wording's mistake is then not its own label, so it is harder to agree on a trivial answer.
 The paper has problems reworded by a language model beforehand; here the other wording is a column of your rows, a template, or
 for a generated family the same problem in another order, which the family must read as the same. Rows that have none are asked
-with a sentence added (`AGAIN`), the weakest of these. Half as many problems a step
-as GRPO has keep the number of tries. Of answers with equally many votes the code takes the first; here they share.
+with a sentence added (`AGAIN`), the weakest of these. Half as many problems a step as GRPO has keep the number of tries. Of
+answers with equally many votes the code takes the first; here they share.
 Leaves out: making a wording by a language model, and checking one that your rows bring.
 """
 
