@@ -412,3 +412,13 @@ def test_the_recipes_of_the_page_build_as_they_stand_there():
         made = build(RunRequest(name, "countdown:2", "sprig", settings={**settings, **teacher}, text=True))
         assert isinstance(made.recipe, Recipe)
         assert f"| `{name}" in page.partition("## What to know about each")[2]
+
+
+@pytest.mark.parametrize(
+    "name", ["grpo", "copo", "dmpo", "expo", "nft", "noisy-rewards-rpr", "par", "poise", "prerl-dsrl"]
+)
+def test_a_penalty_to_the_start_stays_beside_the_loss_of_a_method(name):
+    """`kl` is a knob of the recipe that these are made on: it is neither left out nor in the way."""
+    made = build(RunRequest(name, "countdown:1", "sprig-1.1", settings={"kl": 0.25})).recipe
+    (learner,) = made.stages.learners
+    assert [term.weight for term in learner.loss.terms if isinstance(term, kl)] == [0.25]

@@ -60,6 +60,12 @@ def learn(loss: Any, lr: float, kl: float = 0.0, updates: int = 1, on: Any = Non
     return Learn("policy", loss, on=on, opt=adam(lr=lr), updates=updates)
 
 
+def loss_and_penalties(learner: Learn) -> tuple[Any, list[Any]]:
+    """A learner's policy loss, and the terms that stand beside it where `kl` is not 0."""
+    first, *others = getattr(learner.loss, "terms", [learner.loss])
+    return first, others
+
+
 def on_policy(
     task: Any,
     model: Model,

@@ -26,6 +26,7 @@ from guerdon.core.play import Play
 from guerdon.core.recipe import Recipe, recipe
 from guerdon.losses.imitation import weighed
 from guerdon.recipes.house.grpo import grpo
+from guerdon.recipes.house.shared import loss_and_penalties
 from guerdon.rewards.stage.score_stages import score
 from guerdon.rewards.text.agreement import answer_entropy
 
@@ -52,7 +53,7 @@ def copo(
 ) -> Recipe:
     """GRPO, and beside it an advantage of whole problems, the more the tries at one agree."""
     (credit,), (learner,) = base.stages.credit, base.stages.learners
-    first, *others = getattr(learner.loss, "terms", [learner.loss])  # with `kl` they are two
+    first, others = loss_and_penalties(learner)
     of_problems = dataclasses.replace(first, advantage="problem_advantage")
     learner.loss = sum(others, start=weighed(first, by="local_weight") + weighed(of_problems, by="problem_weight"))
     said = score(answer_entropy(answer), "answer_entropy")

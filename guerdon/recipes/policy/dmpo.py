@@ -25,6 +25,7 @@ from guerdon.core.recipe import Recipe, recipe
 from guerdon.losses.reduce import per_track, reduce_tracks
 from guerdon.losses.terms import Term
 from guerdon.recipes.house.grpo import grpo
+from guerdon.recipes.house.shared import loss_and_penalties
 
 
 @recipe("dmpo", family="policy", paper="arXiv:2605.19461", on=grpo)
@@ -36,7 +37,8 @@ def dmpo(
 ) -> Recipe:
     """GRPO's tries, whose probabilities are matched to their rewards."""
     (credit,), (learner,) = base.stages.credit, base.stages.learners
-    learner.loss = matched(form, target_temperature, credit.reward)
+    _, penalties = loss_and_penalties(learner)
+    learner.loss = sum(penalties, start=matched(form, target_temperature, credit.reward))
     return base.but(replace={"centre": []})
 
 

@@ -21,6 +21,7 @@ from guerdon.envs.simple import single_turn
 from guerdon.losses.imitation import sft
 from guerdon.losses.terms import on
 from guerdon.recipes.house.grpo import grpo
+from guerdon.recipes.house.shared import loss_and_penalties
 from guerdon.rewards.stage.score_stages import verified
 from guerdon.select.filters import at_least, in_turn
 from guerdon.select.other_views import shown_as
@@ -51,7 +52,7 @@ def expo(
     (learner,) = base.stages.learners
     bare = shown_as(question, role=EXPLAINS)
     rows = in_turn([at_least("explained"), bare]) if checked else bare
-    learner.loss = learner.loss + on(rows, sft(mean=learner.loss.mean), weight=explained)
+    learner.loss = learner.loss + on(rows, sft(mean=loss_and_penalties(learner)[0].mean), weight=explained)
     check = verified(task, gives_to="explained", role=EXPLAINS)
     asked = follow_up(single_turn(EXPLAINS), with_answers(show), [check], per="ask", tries=explains, tells=("correct",))
     base.seats[EXPLAINS] = "policy"

@@ -24,6 +24,7 @@ from guerdon.core.recipe import Recipe, recipe
 from guerdon.losses.policy import Bound, PolicyLoss
 from guerdon.losses.reduce import Mean
 from guerdon.recipes.house.dr_grpo import dr_grpo
+from guerdon.recipes.house.shared import loss_and_penalties
 
 HELD = 0.02  # how near to 0 and 1 a rate may come; the released code
 
@@ -38,7 +39,7 @@ def nft(
 ) -> Recipe:
     """Dr. GRPO's tries, learned by likelihood alone: right ones, and wrong ones through an implicit policy."""
     (credit,), (learner,) = base.stages.credit, base.stages.learners
-    first, *others = getattr(learner.loss, "terms", [learner.loss])  # with `kl` they are two
+    first, others = loss_and_penalties(learner)
     loss = negative_aware(by, negative, floor, credit.reward, mean=first.mean, constant=first.constant)
     learner.loss = sum(others, start=loss)
     return base

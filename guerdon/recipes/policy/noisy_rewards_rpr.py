@@ -1,12 +1,12 @@
-"""Noisy rewards and RPR: GRPO on rewards of which a share is flipped, mended by what phrases of reasoning a try has.
+"""Noisy rewards and RPR: GRPO on rewards of which a share is flipped, corrected by what phrases of reasoning a try has.
 
 Paper: Lv et al. 2025, The climb carves wisdom deeper than the summit (arXiv:2505.22653), read in its abstract and figure 9. A
 share `flips` of rewards is turned round, of all tries at a problem at once (the paper) or of each alone: planted noise, 0 for a
 judge that has its own. The reasoning pattern reward is how many of a list of phrases a text has, each once, less the share of
 its n-grams that occur again. `pay` is the noisy reward, the patterns alone, or the larger of both: where the judge says no, a
-try that reasons is paid for that, which mends false negatives. Different: the list is ours, of the paper's kind; set `phrases`
-for a model that reasons in other words. GRPO stands for the paper's PPO. Leaves out: the demand for an answer in its tags, a
-penalty for a text that writes the user's part.
+try that reasons is paid for that, which makes up for false negatives. Different: the list is ours, of the paper's kind; set
+`phrases` for a model that reasons in other words. GRPO stands for the paper's PPO. Leaves out: the demand for an answer in its
+tags, a penalty for a text that writes the user's part.
 """
 
 from __future__ import annotations

@@ -17,6 +17,7 @@ from guerdon.core.task import Ask
 from guerdon.losses.signs import by_sign
 from guerdon.losses.terms import on
 from guerdon.recipes.house.grpo import grpo
+from guerdon.recipes.house.shared import loss_and_penalties
 from guerdon.select.filters import during
 from guerdon.select.other_views import shown_as
 
@@ -31,7 +32,8 @@ def prerl_dsrl(
     """Wrong tries unlearned without their problem for a while, then GRPO."""
     (learner,) = base.stages.learners
     unasked = during(0, before, shown_as(nothing_asked, corrected=False))
-    learner.loss = learner.loss + on(unasked, by_sign(learner.loss, positive=positive), name="unasked")
+    first, _ = loss_and_penalties(learner)
+    learner.loss = learner.loss + on(unasked, by_sign(first, positive=positive), name="unasked")
     learner.on = during(before)
     return base
 

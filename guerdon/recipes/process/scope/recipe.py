@@ -20,6 +20,7 @@ from guerdon.core.needs import Needs
 from guerdon.core.recipe import Claim, Recipe, recipe
 from guerdon.models import load
 from guerdon.recipes.house.grpo import grpo
+from guerdon.recipes.house.shared import loss_and_penalties
 from guerdon.recipes.house.step_exams import step_exams
 from guerdon.recipes.process.process_claims import STEPS
 from guerdon.recipes.process.scope.parts import parted, salvage, shaped
@@ -66,7 +67,7 @@ def scope(
                 "scope lets the teacher go on in the policy's tokens, and the two have different tokenizers"
             )
     (learner,), again = base.stages.learners, base.stages.scores
-    first = learner.loss.terms[0] if hasattr(learner.loss, "terms") else learner.loss
+    first, _ = loss_and_penalties(learner)
     first.advantage = "on_advantage"
     learner.loss = learner.loss + shaped(shaping, first.mean, first.constant)
     saved = salvage(task, list(again), "teacher" if teacher else "", keep, least=least)
