@@ -108,6 +108,8 @@ def mechanism(listing: Listing) -> str:
 def screened(name: str, proof: Mapping[str, Any] | None) -> str:
     """The estimates in settings of the suite."""
     if proof is None:
+        if not {"task", "model"} & find_recipe(name).parameters().keys():
+            return "None: it has a world of its own, and the settings of the suite are not for it."
         return f"Not screened yet: {how_to_screen(name)}."
     told = []
     for claim in proof["claims"]:

@@ -26,7 +26,8 @@ from guerdon.training.catalog import find_recipe, listings, part_modules
 
 PAGES = Path(__file__).parent.parent.parent / "docs" / "evidence"
 WAITING = {"fin-prm", "reasonflux-prm", "t-reg", "what-srms-reward"}  # registered and not yet run; their pages say so
-BEGUN = {"policy", "preference", "self_reward"}  # families with mechanism tests, and methods without a registered claim
+# families with mechanism tests, and methods without a registered claim
+BEGUN = {"allocation", "policy", "preference", "self_reward"}
 UNFINISHED = set[str]()  # proofs that want more runs; their pages say so
 PUBLISHED = {name: listing for name, listing in listings().items() if listing.family != "house"}
 UNCLAIMED = {name for name, listing in PUBLISHED.items() if listing.family in BEGUN and not listing.claims}

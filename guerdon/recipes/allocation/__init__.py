@@ -1,0 +1,1 @@
+"""Allocation: requests that share budgets, items that share attention."""
