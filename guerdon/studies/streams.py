@@ -88,10 +88,10 @@ def hindsight(requests: Requests) -> Hindsight:
     once = csr_matrix((np.ones(n), (t, np.arange(n))), shape=(len(requests.value), n))
     limits = np.concatenate([np.ones(len(requests.value)), requests.budget])
     rows = vstack([once, csr_matrix(requests.use[t, a].T)])
-    found = linprog(-requests.value[t, a], A_ub=rows, b_ub=limits)
-    if found.status != 0:
-        raise UserError(f"the linear program of {len(requests.value):,} requests has no solution: {found.message}")
-    return Hindsight(-float(found.fun), -np.asarray(found.ineqlin.marginals[-R:]))
+    solution = linprog(-requests.value[t, a], A_ub=rows, b_ub=limits)
+    if solution.status != 0:
+        raise UserError(f"the linear program of {len(requests.value):,} requests has no solution: {solution.message}")
+    return Hindsight(-float(solution.fun), -np.asarray(solution.ineqlin.marginals[-R:]))
 
 
 def dual(requests: Requests, prices: Array) -> float:
@@ -174,19 +174,19 @@ def requests_of(records: Any, budgets: Mapping[str, float]) -> Requests:
 def table_of(records: Any, columns: tuple[str, str, str], absent: float, high: float = 1.0) -> Array:
     """[V, U] of a user's rows, which name a line, a column and a number from 0 to `high` of a table; lines and columns are in
     the order in which their names first appear."""
-    found = {
+    numbers = {
         (str(row[columns[0]]), str(row[columns[1]])): number_in(row, columns[2], place, 0.0, high)
         for place, row in rows_with(records, columns)
     }
-    lines, across = ({name: i for i, name in enumerate(dict.fromkeys(names))} for names in zip(*found, strict=True))
+    lines, across = ({name: i for i, name in enumerate(dict.fromkeys(names))} for names in zip(*numbers, strict=True))
     table = np.full((len(lines), len(across)), absent)
-    for (line, column), number in found.items():
+    for (line, column), number in numbers.items():
         table[lines[line], across[column]] = number
     return table
 
 
 def rows_with(records: Any, columns: Sequence[str]) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """Where each row of a user's file is, and the row. One that cannot be read or lacks a column is refused, and no rows."""
+    """Where each row of a user's file is, and the row. One that cannot be read or has no such column is refused, and a file without rows."""
     if not len(records):
         raise UserError(f"{records.name} has no rows")
     for row in records:

@@ -69,8 +69,8 @@ def stochastic_balance_via_configuration_lp(
 def drawn_graph(graph: str, items: int, p: float, density: float, draw: np.random.Generator) -> Array:
     """[V, U] the probability of each kind of arrival on each item. Upper: every kind may try one item less than the one before,
     and the first item longest, so that who takes the first wastes it."""
-    there: Array = np.tri(items)[::-1] if graph == "upper" else draw.random((items, items)) < density
-    return np.asarray(p * there)
+    there = np.tri(items)[::-1] > 0 if graph == "upper" else draw.random((items, items)) < density
+    return np.asarray(p * there, float)
 
 
 def matched(chance: Array, copies: int, rule: Rule, draw: np.random.Generator) -> npt.NDArray[np.bool_]:
@@ -111,10 +111,10 @@ def configuration_program(chance: Array, copies: int = 1) -> float:
     rows = np.concatenate([np.arange(E), later, E + v])
     columns = np.concatenate([np.arange(E), earlier, np.arange(E)])
     table = csr_matrix((entries, (rows, columns)), shape=(E + len(chance), E))
-    found = linprog(-p, A_ub=table, b_ub=np.concatenate([most, np.full(len(chance), float(copies))]))
-    if found.status != 0:
-        raise UserError(f"the configuration program of {E:,} pairs has no solution: {found.message}")
-    return -float(found.fun)
+    solution = linprog(-p, A_ub=table, b_ub=np.concatenate([most, np.full(len(chance), float(copies))]))
+    if solution.status != 0:
+        raise UserError(f"the configuration program of {E:,} pairs has no solution: {solution.message}")
+    return -float(solution.fun)
 
 
 def _pairs(item: npt.NDArray[np.int64]) -> Iterator[tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]]:
