@@ -31,6 +31,7 @@ from guerdon.rewards.formula.scores import Outcome as Outcome
 from guerdon.rewards.formula.scores import Scores as Scores
 from guerdon.rewards.formula.scores import Where as Where
 from guerdon.rewards.memory.feedback import human_feedback as human_feedback
+from guerdon.rewards.memory.likeness import remembered_likeness as remembered_likeness
 from guerdon.rewards.memory.novelty import count_novelty as count_novelty
 from guerdon.rewards.memory.novelty import embedding_novelty as embedding_novelty
 from guerdon.rewards.memory.novelty import rnd as rnd

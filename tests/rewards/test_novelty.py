@@ -15,6 +15,7 @@ from guerdon import score_samples
 from guerdon.core.column import Reason
 from guerdon.core.part import get_state, set_state
 from guerdon.rewards.formula.algebra import blend
+from guerdon.rewards.memory.likeness import remembered_likeness
 from guerdon.rewards.memory.novelty import count_novelty, embedding_novelty, hashed_ngrams, rnd
 from guerdon.rewards.stage.score_stages import score
 from guerdon.runs.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
@@ -22,7 +23,16 @@ from guerdon.runs.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
 sys.path.append(str(Path(__file__).parent.parent / "resume"))
 from everything import everything
 
-EVERY = [count_novelty, embedding_novelty, rnd]
+
+def like_right(**knobs):
+    return remembered_likeness(gd.matches("o|t", how="search"), **knobs)
+
+
+def unlike_wrong(**knobs):
+    return remembered_likeness(gd.matches("the cat"), "wrong", **knobs)
+
+
+EVERY = [count_novelty, embedding_novelty, rnd, like_right, unlike_wrong]
 
 
 def told(reward, *texts, seed=0, **fields):
@@ -120,11 +130,99 @@ def test_what_is_saved_goes_on_the_same(made, tmp_path):
     assert told(resumed, "z") == told(whole, "z")
 
 
+def vectors(*texts):
+    return hashed_ngrams(texts, 256).float()
+
+
+def test_a_try_between_two_right_ones_is_the_most_like_them():
+    like = like_right()
+    like.asked, like.prompt_vectors, like.made_at = ["p"], torch.ones(1, 2), ["p", "p"]
+    like.try_vectors = torch.tensor([[0.0, 0.0], [2.0, 0.0]])
+    tries = torch.tensor([[1.0, 0.0], [0.0, 0.0], [1.0, 3.0]])
+    distances = like._distances(torch.ones(3, 2), tries)
+    assert distances == [0.0, 1.0, 3.0]
+    assert like._between(distances) == pytest.approx([1.0, 2 / 3, 0.0])
+
+
+def test_likeness_by_hand():
+    like = like_right()
+    assert told(like, "so 4", "1") == pytest.approx([1.0, 0.0])  # the right one is its own centroid
+    middle = vectors("so 4", "to 5").mean(0)
+    first, second = ((vectors(text)[0] - middle).norm() for text in ("to 5", "9"))
+    wide = (vectors("1")[0] - vectors("so 4")[0]).norm()  # of the step before
+    assert told(like, "to 5", "9") == pytest.approx(
+        [(1 - float(d / max(second, wide))) for d in (first, second)], abs=1e-6
+    )
+
+
+def test_a_wrong_try_is_never_remembered_as_right_nor_the_other_way_round():
+    right, wrong = like_right(), remembered_likeness(gd.matches("o|t", how="search"), "wrong")
+    for reward, kept in ((right, "so 4"), (wrong, "9")):
+        told(reward, "so 4", "9")
+        torch.testing.assert_close(reward.try_vectors, vectors(kept))
+
+
+def test_what_has_no_verdict_is_rated_and_not_remembered():
+    broken = gd.reward(lambda completion: {"so 4": 1.0, "9": None}[completion], isolate=False)
+    right, wrong = remembered_likeness(broken), remembered_likeness(broken, "wrong")
+    for reward, kept in ((right, 1), (wrong, 0)):
+        told(reward, "so 4", "9", "to 5")
+        assert len(reward.made_at) == kept
+    assert score_samples(right, [{"completion": "9"}, {"completion": "to 5"}]).broken == [False, False]
+
+
+def test_unlike_wrong_ones_after_a_wait():
+    far = unlike_wrong(wait=2)
+    assert told(far, "so 4", "9", prompt="2+2?") == [None, None]
+    a, b = score_samples(far, [{"completion": "so 5", "prompt": "2+2?"}, {"completion": "1 b", "prompt": "ab"}]).whole
+    assert (a, b) == (None, None)  # both are remembered, so no distance differs
+    rare = remembered_likeness(gd.matches("so 7"), "wrong")
+    assert told(rare, "so 5", "so 7") == [0.0, 1.0]
+
+
+def test_tries_of_the_nearest_prompts_are_compared():
+    near, far = like_right(), like_right(k=2)
+    for reward in (near, far):
+        told(reward, "so 4", prompt="2+2?")
+        told(reward, "to the left", prompt="where?")
+    rows = vectors("so 4", "to the left")
+    for reward, centre in ((near, rows[0]), (far, rows.mean(0))):
+        assert reward._distances(vectors("2+3?"), vectors("4")) == pytest.approx(
+            [float((vectors("4")[0] - centre).norm())]
+        )
+
+
+def test_the_oldest_tries_and_prompts_are_forgotten():
+    like = like_right(tries=2, prompts=2)
+    told(like, "so 1", "so 2", "so 3", prompt="a")
+    torch.testing.assert_close(like.try_vectors, vectors("so 2", "so 3"))
+    for prompt in "bc":
+        told(like, "so 4", prompt=prompt)
+    torch.testing.assert_close(like.prompt_vectors, vectors("b", "c"))
+    torch.testing.assert_close(like.try_vectors, vectors("so 4", "so 4"))
+    told(like, "to 5", prompt="b")
+    assert len(like.asked) == 2 and len(like.made_at) == 3
+
+
+def test_recent_distances_are_those_of_the_newest_steps():
+    like = like_right(window=3)
+    assert like._between([0.0, 8.0]) == [1.0, 0.0]
+    assert like._between([2.0, 4.0]) == [0.75, 0.5]
+    assert like._between([3.0]) == [0.5]  # of 2, 3, 4
+    assert like._between([2.5]) == [0.75]
+
+
+def test_likeness_needs_one_reward():
+    with pytest.raises(gd.UserError, match=r"is one reward, and exact \+ length is a formula: name one of its parts"):
+        remembered_likeness(gd.exact() + gd.length(9))
+
+
 @pytest.mark.slow
 def test_a_run_that_remembers_resumes_to_the_same_weights(tmp_path, monkeypatch):
     def recipe():
         made = everything.build({}, {"steps": 6})
         parts = {"counted": count_novelty(), "far": embedding_novelty(k=2).weight(0.1), "curious": rnd().weight(0.1)}
+        parts |= {"like": like_right().weight(0.1), "unlike": unlike_wrong(k=2).weight(0.1)}
         made.stages[1] = score(blend(**parts))
         return made
 

@@ -27,7 +27,7 @@ from guerdon.rewards.formula.scores import Outcome, outcome_of
 from guerdon.text.answers import marked, normal, number
 
 
-class _Remembers(Leaf):
+class Remembers(Leaf):
     """A leaf that rates all completions of a step together. A sample without one is not rated and not remembered."""
 
     alone: ClassVar[bool] = False
@@ -44,7 +44,7 @@ class _Remembers(Leaf):
 
 
 @part
-class count_novelty(_Remembers):
+class count_novelty(Remembers):
     r"""$1/\sqrt{n}$, with $n$ how often the sample's key has come so far, itself and its step included (Strehl & Littman 2008;
     with hashed keys, Tang et al. 2017, arXiv:1611.04717).
 
@@ -118,7 +118,7 @@ def hashed_ngrams(texts: Sequence[str], size: int, n: int = 3) -> Tensor:
 
 
 @part
-class embedding_novelty(_Remembers):
+class embedding_novelty(Remembers):
     r"""$\frac1k \sum_{j=1}^{k} (1 - \cos(x, m_j))$: the mean distance to the $k$ nearest earlier texts (novelty
     search, Lehman & Stanley 2011), from 0 for the same again to about 1 for nothing in common.
 
@@ -159,7 +159,7 @@ class embedding_novelty(_Remembers):
 
 
 @part
-class rnd(_Remembers):
+class rnd(Remembers):
     r"""$\|f(x) - \hat f(x)\|^2$ over its root mean square so far: how badly a net $\hat f$, trained on earlier texts,
     predicts a fixed random net $f$ (random network distillation, Burda et al. 2018, arXiv:1810.12894).
 
