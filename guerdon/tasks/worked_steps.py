@@ -1,7 +1,7 @@
 """Worked solutions as problems of their own: gaps to fill, and steps to put in order.
 
 Any family with steps will do: its step checker says which fillings and which orders are right, and graded scores say how
-near an answer is.
+near an answer is. Of other problems with worked solutions, such as rows of a file, what stands there is right.
 Leaves out: solving the problem, which is the family's own task.
 """
 
@@ -11,8 +11,8 @@ import abc
 import itertools
 import random
 import re
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
 
 from guerdon.core.errors import UserError
 from guerdon.core.part import knob, part
@@ -20,11 +20,14 @@ from guerdon.core.seeds import derive
 from guerdon.core.task import Split, Task
 from guerdon.tasks.changed_source import ChangedSource
 from guerdon.tasks.family import ANSWER, Family, NearMiss
-from guerdon.tasks.stepwise import by_steps
+from guerdon.tasks.row_tasks import SOLUTION
+from guerdon.tasks.stepwise import by_steps, has_steps
 from guerdon.tasks.task_loading import load
+from guerdon.text.answers import MARKS
 
 GAP = "__"
 TOKEN = re.compile(r"[0-9]+|[A-Za-z]+")
+NUMBER = re.compile(r"[0-9]+")
 FILLING = re.compile(r"-?(?:0|[1-9][0-9]{0,23})|[A-Za-z]{1,24}")
 CLOZE = '{prompt}\nThis solution has {count}. Fill {them}, in order, in a last line "= ...".\n{lines}\n'
 SHUFFLED = (
@@ -34,8 +37,39 @@ SHUFFLED = (
 TRIES = 400  # problems that are drawn until one has steps enough
 
 
+class Stepwise(Protocol):
+    """Who knows the steps of a solution, and which of others' is the first wrong one."""
+
+    def steps(self, task: Task) -> list[str]: ...
+
+    def first_wrong(self, task: Task, steps: Sequence[str]) -> int | None: ...
+
+
+class WrittenSteps:
+    """The lines of worked solutions as steps: those are right that stand as they are written, and where.
+
+    >>> import guerdon as gd
+    >>> rows = gd.tasks.rows([{"question": "1+2+3?", "solution": "1+2=3\\n3+3=6\\n#### 6", "answer": "6"}] * 2)
+    >>> WrittenSteps(rows).steps(rows.get("train", 0)), WrittenSteps(rows).first_wrong(rows.get("train", 0), ["1+2=3", "= 6"])
+    (['1+2=3', '3+3=6'], 1)
+    """
+
+    def __init__(self, source: Any) -> None:
+        self.source = source
+
+    def steps(self, task: Task) -> list[str]:
+        """Without a last line that gives the answer."""
+        worked = self.source.solution(task) if hasattr(self.source, SOLUTION) else str(task.meta[SOLUTION])
+        lines = [line.strip() for line in worked.splitlines() if line.strip()]
+        return lines[:-1] if lines and lines[-1].startswith((ANSWER, *MARKS)) else lines
+
+    def first_wrong(self, task: Task, steps: Sequence[str]) -> int | None:
+        right = self.steps(task)[: len(steps)]
+        return next((at for at, (one, other) in enumerate(itertools.zip_longest(steps, right)) if one != other), None)
+
+
 class WorkedSteps(ChangedSource, abc.ABC):
-    """Base of sources whose problems are worked solutions of a family's."""
+    """Base of sources whose problems are worked solutions of another's."""
 
     source: Any
     label: str
@@ -43,16 +77,25 @@ class WorkedSteps(ChangedSource, abc.ABC):
     def __post_init__(self) -> None:
         if isinstance(self.source, str):
             self.source = load(self.source)
-        by_steps(self.source)
+        if not (
+            has_steps(self.source) or hasattr(self.source, SOLUTION) or SOLUTION in self.source.get("train", 0).meta
+        ):
+            raise UserError(
+                f"{self.source.name} has no worked solutions for {self.label}: choose a generated family (guerdon list tasks), "
+                "or rows with a column of them (--solution COL)"
+            )
 
     @property
     def name(self) -> str:
         return f"{self.label}:{self.source.name}"
 
-    def of(self, task: Task) -> Family:
-        """The family a problem came from."""
-        family = by_steps(self.source)
-        return family.of(task) if hasattr(family, "of") else family
+    def of(self, task: Task) -> Stepwise:
+        """The family a problem came from; of problems of no family, their written solutions."""
+        if not has_steps(self.source):
+            return WrittenSteps(self.source)
+        family: Any = by_steps(self.source)
+        found: Family = family.of(task) if hasattr(family, "of") else family
+        return found
 
     def solved(self, task: Task) -> Task:
         """The problem of the family that a problem of ours is about."""
@@ -60,13 +103,20 @@ class WorkedSteps(ChangedSource, abc.ABC):
         return Task(base["id"], base["prompt"], base["answer"], base["family"], task.level, base["meta"])
 
     def drawn(self, split: Split, index: int) -> tuple[Task, list[str], random.Random]:
-        """Problem number `index` of the family, or one drawn in its place where that has too few steps."""
+        """Problem number `index` of the source, or one drawn in its place where that has too few steps."""
+        size = self.source.size(split) or 1 << 40
         for again in range(TRIES):
-            task = self.source.get(split, index if not again else derive("steps", index, again) % (1 << 40))
+            task = self.source.get(split, index if not again else derive("steps", index, again) % size)
             steps = self.of(task).steps(task)
             if self.suits(steps):
                 return task, steps, random.Random(derive(self.label, task.prompt, index))
-        raise UserError(f"{self.source.name} has too few steps for {self.label}: choose a higher level")
+        raise UserError(
+            f"{self.source.name} has too few steps for {self.label}: choose a higher level, or solutions of more lines"
+        )
+
+    def check_track(self, task: Task, track: Mapping[str, Any]) -> float | None:
+        """By `check`, whatever the source does with tries at its own problems."""
+        return self.check(task, track["completion"])
 
     @abc.abstractmethod
     def suits(self, steps: Sequence[str]) -> bool:
@@ -87,6 +137,7 @@ class WorkedSteps(ChangedSource, abc.ABC):
             f"{self.label}:{task.family}",
             task.level,
             {"base": base, **meta},
+            task.view.saying(prompt) if task.view is not None else None,
         )
 
 
@@ -97,8 +148,10 @@ class cloze(WorkedSteps):
     The reply ends in `= 14 7`, a filling for each gap. A filling is right if, with the other gaps filled as they were, no
     step is wrong: where several are, each is right. The check wants all of them, in one solution; `gaps_filled` is the share.
 
+    Of problems of no family the numbers of their solutions are gaps, words only where there are none.
+
     Args:
-        source: where problems come from: a family with steps, or its name.
+        source: where problems come from: a family with steps or its name, or any problems with worked solutions.
         gaps: number of gaps; fewer where a solution has fewer tokens.
 
     >>> import guerdon as gd
@@ -115,7 +168,11 @@ class cloze(WorkedSteps):
 
     def get(self, split: Split, index: int) -> Task:
         task, steps, draw = self.drawn(split, index)
-        places = [(at, m.start(), m.end()) for at, step in enumerate(steps) for m in TOKEN.finditer(step)]
+        numbers = not has_steps(self.source) and any(
+            map(NUMBER.search, steps)
+        )  # of prose the numbers alone, if it has any
+        tokens = NUMBER if numbers else TOKEN
+        places = [(at, m.start(), m.end()) for at, step in enumerate(steps) for m in tokens.finditer(step)]
         chosen = sorted(draw.sample(places, min(self.gaps, len(places))))
         wanted = [steps[at][start:end] for at, start, end in chosen]
         lines = with_gaps(steps, chosen, [GAP] * len(chosen))
@@ -172,7 +229,7 @@ class shuffled(WorkedSteps):
     `order_kept` is the share of pairs of steps that are in order.
 
     Args:
-        source: where problems come from: a family with steps, or its name.
+        source: where problems come from: a family with steps or its name, or any problems with worked solutions.
         most: the most steps; a longer solution is shown from its start.
 
     >>> import guerdon as gd

@@ -139,7 +139,55 @@ def test_mixtures_keep_their_kinds_and_splits():
 
 
 def test_what_has_no_steps_is_refused():
-    with pytest.raises(gd.UserError, match="no step checker"):
+    with pytest.raises(
+        gd.UserError, match=r"parity has no worked solutions for cloze: .* a column of them \(--solution COL\)"
+    ):
         load("cloze:parity")
     with pytest.raises(gd.UserError, match="too few steps"):
         load("shuffled:equation:1").get("train", 0)
+
+
+@pytest.mark.parametrize("name", ["countdown:4", "clock:6"])
+def test_a_try_in_a_run_is_judged_as_a_worked_solution(name):
+    """Not by the family's own check, which knows nothing of gaps and letters."""
+    for source in (gd.tasks.cloze(name), gd.tasks.shuffled(name)):
+        for index in range(10):
+            task = source.get("train", index)
+            for text in (
+                source.solution(task),
+                "= b a",
+                *(miss.text for miss in source.near_misses(task, random.Random(0))),
+            ):
+                (told,) = gd.score_samples(gd.rewards.checker(source), [{"task": task, "completion": text}]).whole
+                assert told == source.check(task, text), text
+
+
+def test_rows_with_worked_solutions():
+    lines = ["The bags hold 3*4=12 apples.", "She eats 2 of them.", "12-2=10 are left."]
+    given = [
+        {"question": f"How many, {name}?", "solution": "\n".join([*lines, "#### 10"]), "answer": "10"} for name in "ab"
+    ]
+    rows = gd.tasks.rows(given, system="Be brief.")
+    gaps, order = gd.tasks.cloze(rows), gd.tasks.shuffled(rows)
+    for source in (gaps, order):
+        task = source.get("train", 0)
+        assert source.check(task, source.solution(task)) == 1.0 and task.meta["steps"] == lines
+        assert task.view[0]["content"] == "Be brief." and task.view.asked == task.prompt
+        assert list(kinds_of(source)) == [task.kind] and source.size("train") == 1
+        assert all(source.check(task, miss.text) == 0.0 for miss in source.near_misses(task, random.Random(0)))
+    assert all(part.isdigit() for part in gaps.get("train", 0).answer.split())
+    assert len(gd.tasks.cloze(rows, gaps=9).get("train", 0).answer.split()) == 7
+    assert order.check(order.get("train", 0), "= a b c") == 0.0
+
+
+def test_words_are_gaps_where_there_is_no_number():
+    rows = gd.tasks.rows([{"question": f"{n}?", "solution": "so it is\nor not", "answer": "yes"} for n in range(3)])
+    assert set(gd.tasks.cloze(rows).get("train", 0).answer.split()) <= {"so", "it", "is", "or", "not"}
+
+
+def test_solutions_of_one_line_are_refused():
+    rows = gd.tasks.rows([{"question": f"{n}?", "solution": "only one", "answer": "yes"} for n in range(3)])
+    with pytest.raises(
+        gd.UserError, match=r"too few steps for shuffled: choose a higher level, or solutions of more lines"
+    ):
+        gd.tasks.shuffled(rows).get("train", 0)
