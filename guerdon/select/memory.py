@@ -31,7 +31,9 @@ class remembered(FieldColumns):
 
     `by` decides which are drawn: each alike (`"chance"`), with $p \propto e^{-age/temperature}$ (`"age"`, in steps), with
     $p \propto e^{r/temperature}$ and $r$ the mean `column` of an episode (`"reward"`; one without a value is not drawn), or as
-    many of each family of tasks as there are (`"family"`). Nothing is drawn twice in a step.
+    many of each family of tasks as there are (`"family"`). With `"alike"` they are drawn where a group has no spread: of each
+    task at which all tries of this step by one role have the same `column`, the newest episode of that role, one a task.
+    Nothing is drawn twice in a step.
 
     An episode keeps its name, and so its ask: old tries are compared `by="ask"` with those of the same ask that are drawn
     with them, `by="task"` with today's too. A group that is remembered in part has another mean than it had: where that
@@ -46,7 +48,7 @@ class remembered(FieldColumns):
         keep: episodes that are remembered.
         draw: episodes that join each batch.
         by: how they are drawn.
-        column: column that weighs the draw.
+        column: column that weighs the draw, or in which tries are alike.
         temperature: of the draw.
         older: greatest age in steps; 0 for no limit.
         which: selection of the tracks that are remembered; all when None.
@@ -64,7 +66,7 @@ class remembered(FieldColumns):
 
     keep: int = knob(default=512, ge=1)
     draw: int = knob(default=32, ge=0)
-    by: Literal["chance", "age", "reward", "family"] = "chance"
+    by: Literal["chance", "age", "reward", "family", "alike"] = "chance"
     column: str = "reward"
     temperature: float = knob(default=1.0, gt=0.0)
     older: int = knob(default=0, ge=0)
@@ -79,7 +81,7 @@ class remembered(FieldColumns):
 
     @property
     def needs(self) -> tuple[str, ...]:
-        own = (self.column,) if self.by == "reward" else ()
+        own = (self.column,) if self.by in ("reward", "alike") else ()
         return (*own, *(name for name in getattr(self.which, "needs", ()) if name not in own))
 
     def __call__(self, batch: Batch, play: Play) -> Batch:
@@ -111,6 +113,8 @@ class remembered(FieldColumns):
         """[E] the episodes of the bank that are joined to the batch; those that are there already are not."""
         here = {episode.key for episode in batch.episodes}
         free = torch.tensor([episode.key not in here for episode in bank.episodes], dtype=torch.bool)
+        if self.by == "alike":
+            return self._of_alike(bank, batch, free)
         dice = torch.rand(len(free), generator=play.generator("remembered"), dtype=torch.float64)
         if self.by == "family":
             turn = _turns([episode.task.family for episode in bank.episodes], dice)
@@ -123,6 +127,21 @@ class remembered(FieldColumns):
         drawn[place] = torch.isfinite(order[place])
         return drawn
 
+    def _of_alike(self, bank: Batch, batch: Batch, free: Tensor) -> Tensor:
+        """[E] of each task and role whose tries of this step are alike the newest episode that is free."""
+        value = batch.track_column(self.column, "remembered").value
+        seen: dict[tuple[str, str], set[float]] = {}
+        for name, each in zip(_whose(batch), value.masked_fill(batch.failed_K, float("nan")).tolist(), strict=True):
+            if each == each:
+                seen.setdefault(name, set()).add(each)
+        rows = zip(_whose(bank), bank.episode[bank.leaf].tolist(), strict=True)
+        newest = {name: e for name, e in rows if free[e]}
+        drawn = torch.zeros(len(free), dtype=torch.bool)
+        drawn[[newest[name] for name, values in seen.items() if len(values) == 1 and name in newest][: self.draw]] = (
+            True
+        )
+        return drawn
+
     def _liking(self, bank: Batch, play: Play) -> Tensor:
         """[E] the logarithm of each episode's chance, but for a constant; none where it is never drawn."""
         if self.by == "chance" or not bank.episodes:
@@ -132,6 +151,11 @@ class remembered(FieldColumns):
         column = bank.track_column(self.column, "remembered")
         value = bank.up(column.value.double(), "episode", of="track", by="mean")
         return (value / play.at(self.temperature)).nan_to_num(nan=float("-inf"))
+
+
+def _whose(batch: Batch) -> list[tuple[str, str]]:
+    """[K] each track's task, and its role."""
+    return [(ask.task.key, batch.roles[r]) for ask, r in zip(batch.asks, batch.role_K.tolist(), strict=True)]
 
 
 def _age(batch: Batch, play: Play) -> Tensor:

@@ -145,6 +145,20 @@ def test_as_many_of_each_family():
     assert sorted(found) == ["a", "a", "b", "c"]
 
 
+def test_where_all_tries_at_a_task_are_alike_the_newest_joins_them():
+    memory = remembered(by="alike", which=at_least("reward"))
+    assert memory.needs == ("reward",)
+    memory(step_of(0, [1.0, 1.0, 1.0, 0.0], names="abdc"), At(0))
+    memory(step_of(1, [1.0, 1.0], names="ae"), At(1))
+    alike, mixed, failed = [0.0, 0.0], [0.0, 1.0], [None]
+    batch = memory(step_of(2, [*alike, *mixed, *failed, 0.0], names="aabbdc"), At(2))
+    assert keys(batch) == [*(f"2.{n}.0" for n in range(6)), "1.0.0"], "b differs, d has no value, of c nothing is kept"
+    assert keys(memory(step_of(3, [1.0, 0.0], names="ed"), At(3)))[2:] == ["0.2.0", "1.1.0"]
+    few = remembered(draw=1, by="alike")
+    few(step_of(0, [1.0, 1.0], names="ab"), At(0))
+    assert keys(few(step_of(1, [0.0, 0.0], names="ba"), At(1)))[2:] == ["0.1.0"]
+
+
 def test_what_has_no_value_is_not_drawn_by_it():
     memory = remembered(draw=4, by="reward")
     batch = step_of(0, [1, 2])
