@@ -94,8 +94,8 @@ class WorkedSteps(ChangedSource, abc.ABC):
         if not has_steps(self.source):
             return WrittenSteps(self.source)
         family: Any = by_steps(self.source)
-        found: Family = family.of(task) if hasattr(family, "of") else family
-        return found
+        own: Family = family.of(task) if hasattr(family, "of") else family
+        return own
 
     def solved(self, task: Task) -> Task:
         """The problem of the family that a problem of ours is about."""
