@@ -96,7 +96,7 @@ def asked_once(**knobs):
     return len(calls)
 
 
-def among_wrong(steps=16, **knobs):
+def among_wrong(steps=9, **knobs):
     """How likely the wrong try that is like a right one is, learned from groups in which no try is right."""
     recipe, dice = made("memory-r", TASK, **{"wait": 0, "explore": 0.0, **knobs}), torch.Generator().manual_seed(0)
     gd.score_samples(recipe.stages.scores[-1].reward, samples(RIGHT))
