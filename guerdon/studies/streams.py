@@ -186,7 +186,7 @@ def table_of(records: Any, columns: tuple[str, str, str], absent: float, high: f
 
 
 def rows_with(records: Any, columns: Sequence[str]) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """Where each row of a user's file is, and the row. Refused are a row that cannot be read or has no such column, and no rows."""
+    """Each row of a user's file, with its place. Refused: a row that cannot be read or has no such column, and no rows."""
     if not len(records):
         raise UserError(f"{records.name} has no rows")
     for row in records:
