@@ -14,6 +14,7 @@ from guerdon.exams.rates import tokens_spent as tokens_spent
 from guerdon.exams.rewards_given import games_won as games_won
 from guerdon.exams.rewards_given import mean_return as mean_return
 from guerdon.exams.rewards_given import mean_reward as mean_reward
+from guerdon.exams.scorers import auroc as auroc
 from guerdon.exams.scorers import calibration as calibration
 from guerdon.exams.scorers import first_error as first_error
 from guerdon.exams.scorers import implicit_pairs as implicit_pairs

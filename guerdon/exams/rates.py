@@ -16,9 +16,7 @@ from guerdon.core.statistics import Z95, even_mean, pass_at_k
 from guerdon.exams.exam import TRUTH, Sitting
 from guerdon.exams.solved_problems import written
 from guerdon.exams.tries import checked, powers, rights, texts, with_interval
-from guerdon.rewards.text.overlap import vote
-
-MARKS = ("####", r"\boxed", "Answer:", "\n= ")  # the last is how our own families write an answer
+from guerdon.text.answers import EVERY_MARK, vote
 
 
 @part
@@ -95,8 +93,7 @@ class _Votes:
 
     def answers(self, sitting: Sitting) -> list[Hashable | None]:
         """[K] the answer of each try, None where it has none."""
-        lines = [f"\n{text}" for text in texts(sitting)]  # a mark at the start of a line is there in the first one too
-        return [vote(text, self.answer, self.marks, self.fallback) for text in lines]
+        return [vote(text, self.answer, self.marks, self.fallback) for text in texts(sitting)]
 
 
 @part(name="majority", aliases=("majority_vote",))
@@ -125,7 +122,7 @@ class majority_vote(_Votes):
 
     k: int = knob(default=0, ge=0)
     answer: Literal["number", "text"] = "text"
-    marks: tuple[str, ...] = MARKS
+    marks: tuple[str, ...] = EVERY_MARK
     fallback: bool = True
 
     needs = (TRUTH,)
@@ -172,7 +169,7 @@ class coverage(_Votes):
     """
 
     answer: Literal["number", "text"] = "text"
-    marks: tuple[str, ...] = MARKS
+    marks: tuple[str, ...] = EVERY_MARK
     fallback: bool = True
 
     needs = (TRUTH,)

@@ -8,14 +8,16 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from statistics import fmean
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import torch
+from torch import Tensor
 
+from guerdon.core.column import Column
 from guerdon.core.errors import UserError
 from guerdon.core.field_columns import ColumnField, FieldColumns
 from guerdon.core.part import knob, part
-from guerdon.core.statistics import brier, calibration_error
+from guerdon.core.statistics import brier, calibration_error, stratified_auc
 from guerdon.exams.exam import TRUTH, Sitting
 from guerdon.rewards.formula.reward import as_reward
 from guerdon.rewards.stage.score_stages import score
@@ -154,14 +156,13 @@ class calibration:
         return (TRUTH, self.confidence) if isinstance(self.confidence, str) else (TRUTH,)
 
     def __call__(self, sitting: Sitting) -> dict[str, Any]:
-        batch, name = sitting.batch, self.confidence
-        if not isinstance(name, str):
-            batch, name = score(self.confidence, role=sitting.exam.role)(batch, sitting.play), "reward"
-        column, truth = batch.track_column(name, "calibration"), batch.cols[TRUTH]
-        there = ~(column.missing | truth.missing)
+        column, checked = _scored_tries(self.confidence, sitting, "calibration")
+        there = checked & ~column.missing
         confidence = column.value.double()[there]
-        sure, right = (torch.sigmoid(confidence) if self.squash else confidence).tolist(), truth.value[there].tolist()
+        right = sitting.batch[TRUTH][there].tolist()
+        sure = (torch.sigmoid(confidence) if self.squash else confidence).tolist()
         if any(not 0.0 <= p <= 1.0 for p in sure):
+            name = self.confidence if isinstance(self.confidence, str) else "reward"
             raise UserError(f"a confidence lies between 0 and 1, and {name!r} does not: calibration(..., squash=True)")
         if not sure:
             return {"confident": 0}
@@ -171,6 +172,63 @@ class calibration:
             "confidence": fmean(sure),
             "confident": len(sure),
         }
+
+
+@part
+class auroc:
+    r"""`auroc`: how often a right try has a higher score than a wrong one, ties half: the area under the ROC curve,
+    $\frac{1}{n_1 n_0}\sum_{i: y_i = 1}\sum_{j: y_j = 0}\left([s_i > s_j] + \tfrac12[s_i = s_j]\right)$.
+
+    `by="all"` compares tries at any two problems, as a score that filters data does; `by="problem"` only tries at the same
+    one, as best-of-N does, each pair with the same weight. `auroc_right` and `auroc_wrong` are how many tries were compared.
+    Tries without a score, or that could not be checked, are in no pair, and `auroc_unscored` is the share of the checked
+    ones that has no score; without a pair there is no area.
+
+    Args:
+        score: a reward, or a column with a number for each try.
+        by: compare tries at all problems, or at the same one.
+        name: name of the numbers, where an exam has several.
+
+    >>> import guerdon as gd
+    >>> from guerdon.exams.example_sitting import example_sitting
+    >>> sitting = example_sitting([["= 4", "= 5"], ["= 4", "= 6"]], answer="4", sure=[0.9, 0.2, 0.3, 0.3])
+    >>> gd.exams.auroc("sure")(sitting)["auroc"], gd.exams.auroc("sure", by="problem")(sitting)["auroc"]
+    (0.875, 0.75)
+    """
+
+    score: Any
+    by: Literal["all", "problem"] = "all"
+    name: str = "auroc"
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.score, str):
+            self.score = as_reward(self.score)
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        return (TRUTH, self.score) if isinstance(self.score, str) else (TRUTH,)
+
+    def __call__(self, sitting: Sitting) -> dict[str, Any]:
+        column, checked = _scored_tries(self.score, sitting, "auroc")
+        strata: dict[int, tuple[list[float], list[float]]] = {}
+        groups = sitting.batch.group("task")[0].tolist() if self.by == "problem" else [0] * sitting.batch.K
+        truth = sitting.batch[TRUTH].tolist()
+        for k in torch.nonzero(checked & ~column.missing).flatten().tolist():
+            strata.setdefault(groups[k], ([], []))[truth[k] < 0.5].append(float(column.value[k]))
+        area = stratified_auc(list(strata.values()))
+        unscored = int((checked & column.missing).sum()) / max(int(checked.sum()), 1)
+        right, wrong = (sum(map(len, side)) for side in zip(*strata.values(), strict=True)) if strata else (0, 0)
+        numbers = {f"{self.name}_right": right, f"{self.name}_wrong": wrong, f"{self.name}_unscored": unscored}
+        return numbers if math.isnan(area) else {self.name: area, **numbers}
+
+
+def _scored_tries(reward: Any, sitting: Sitting, who: str) -> tuple[Column, Tensor]:
+    """A number for each try, of a reward or a column; and which tries are the role's and could be checked."""
+    batch, name = sitting.batch, reward
+    if not isinstance(name, str):
+        batch, name = score(reward, role=sitting.exam.role)(batch, sitting.play), "reward"
+    mine = batch.tracks_of([sitting.exam.role])
+    return batch.track_column(name, who), mine & ~batch.cols[TRUTH].missing
 
 
 @part

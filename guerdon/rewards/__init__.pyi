@@ -40,6 +40,7 @@ from guerdon.rewards.model.confidence import likelihood as likelihood
 from guerdon.rewards.model.confidence import low_entropy as low_entropy
 from guerdon.rewards.model.confidence import perplexity_gain as perplexity_gain
 from guerdon.rewards.model.confidence import self_certainty as self_certainty
+from guerdon.rewards.model.confidence import span_mean as span_mean
 from guerdon.rewards.model.reward_models import implicit as implicit
 from guerdon.rewards.model.reward_models import outcome_model as outcome_model
 from guerdon.rewards.model.reward_models import process_model as process_model

@@ -15,8 +15,10 @@ from collections.abc import Hashable, Sequence
 from fractions import Fraction
 from typing import Any, NamedTuple
 
+Span = tuple[int, int]  # the first character of a part of a text, and the first after it
 NOTHING = object()  # no JSON value was found; None is JSON's null
 MARKS = ("####", r"\boxed", "Answer:")  # what a final answer usually follows
+EVERY_MARK = (*MARKS, "\n= ")  # the last is how generated families write an answer
 
 # --- marks --------------------------------------------------------------------------------------------------------
 
@@ -29,29 +31,62 @@ def marked(text: str, marks: str | Sequence[str]) -> str | None:
     >>> marked("so <answer>4</answer> it is", "<answer>"), marked(r"\boxed{\frac{1}{2}} is it", ("####", r"\boxed"))
     ('4', '\\frac{1}{2}')
     """
+    span = marked_span(text, marks)
+    return None if span is None else text[slice(*span)]
+
+
+def marked_span(text: str, marks: str | Sequence[str]) -> Span | None:
+    """Where in a text it stands.
+
+    >>> marked_span("so <answer> 4 </answer>", "<answer>"), marked_span("= 4", EVERY_MARK)
+    ((12, 13), (2, 3))
+    """
+    place = mark_place(text, marks)
+    return None if place is None else _closed(text, *place)
+
+
+def mark_place(text: str, marks: str | Sequence[str]) -> Span | None:
+    """The last place of the first of `marks` that occurs, in any case. One that begins with a line break is also found at the
+    start of the text.
+
+    >>> mark_place("4</think>5", ("####", "</think>")), mark_place("= 4", "\\n= "), mark_place("4", "####")
+    ((1, 9), (0, 2), None)
+    """
     for mark in (marks,) if isinstance(marks, str) else marks:
-        last = None
-        for last in re.finditer(re.escape(mark), text, re.IGNORECASE):  # noqa: B007
-            pass
-        if last is not None:
-            return _closed(mark, text[last.end() :])
+        pattern = rf"(?:\A|\n){re.escape(mark[1:])}" if mark.startswith("\n") else re.escape(mark)
+        last = deque(re.finditer(pattern, text, re.IGNORECASE), maxlen=1)
+        if last:
+            return last[0].span()
     return None
 
 
-def _closed(mark: str, rest: str) -> str:
+def _closed(text: str, at: int, start: int) -> Span:
+    """What a mark from `at` to `start` encloses, or all that follows it; without space around it."""
+    mark, end = text[at:start], len(text)
     if mark.startswith("<") and mark.endswith(">"):
-        return re.split(re.escape(f"</{mark[1:]}"), rest, maxsplit=1, flags=re.IGNORECASE)[0].strip()
-    inner = rest.lstrip()
-    return _braced(inner[1:]) if inner.startswith("{") else rest.strip()
+        closed = re.search(re.escape(f"</{mark[1:]}"), text[start:], re.IGNORECASE)
+        end = end if closed is None else start + closed.start()
+    else:
+        brace = re.match(r"\s*\{", text[start:])
+        if brace is not None:
+            start += brace.end()
+            end = _brace_end(text, start)
+    return _stripped(text, start, end)
 
 
-def _braced(text: str) -> str:
+def _brace_end(text: str, start: int) -> int:
     depth = 1
-    for brace in re.finditer(r"[{}]", text):
+    for brace in re.finditer(r"[{}]", text[start:]):
         depth += 1 if brace.group() == "{" else -1
         if depth == 0:
-            return text[: brace.start()].strip()
-    return text.strip()
+            return start + brace.start()
+    return len(text)
+
+
+def _stripped(text: str, start: int, end: int) -> Span:
+    inner = text[start:end]
+    start += len(inner) - len(inner.lstrip())
+    return start, start + len(inner.strip())
 
 
 def normal(text: str, casefold: bool, spaces: bool) -> str:
@@ -98,8 +133,13 @@ def number(text: str, last: bool = False) -> ParsedNumber | None:
     >>> [str(number(t).value) for t in ("−1,080.50", "1 1/2", r"\frac{3}{4}", "6.02e23", "x1 = $5 per cm^2")]
     ['-2161/2', '3/2', '3/4', '602000000000000000000000', '5']
     """
+    match = _number_in(text, last)
+    return None if match is None else _read(match)
+
+
+def _number_in(text: str, last: bool) -> re.Match[str] | None:
     matches = deque(NUMBER.finditer(text), maxlen=1) if last else [m for m in (NUMBER.search(text),) if m]
-    return _read(matches[0]) if matches else None
+    return matches[0] if matches else None
 
 
 def final_number(text: str, marks: Sequence[str] = MARKS, fallback: bool = True) -> ParsedNumber | None:
@@ -109,10 +149,20 @@ def final_number(text: str, marks: Sequence[str] = MARKS, fallback: bool = True)
     >>> [str(final_number(t).value) for t in ("2 and 2 are 4", "#### 72 clips, or 6 dozen")], final_number("2", fallback=False)
     (['4', '72'], None)
     """
-    after = marked(text, marks)
-    if after is not None:
-        return number(after)
-    return number(text, last=True) if fallback else None
+    found = _final_number(text, marks, fallback)
+    return None if found is None else found[0]
+
+
+def _final_number(text: str, marks: Sequence[str], fallback: bool) -> tuple[ParsedNumber, Span] | None:
+    span = marked_span(text, marks)
+    if span is None and not fallback:
+        return None
+    start, end = span or (0, len(text))
+    match = _number_in(text[start:end], last=span is None)
+    value = None if match is None else _read(match)
+    return (
+        None if match is None or value is None else (value, _stripped(text, start + match.start(), start + match.end()))
+    )
 
 
 def is_number(text: str) -> bool:
@@ -217,10 +267,27 @@ def vote(text: str, answer: str, marks: Sequence[str], fallback: bool) -> Hashab
     >>> vote("so 4, Answer: five", "text", ("Answer:",), True), str(vote("so 4", "number", ("Answer:",), True))
     ('five', '4')
     """
+    found = answer_in(text, answer, marks, fallback)
+    return None if found is None else found.value
+
+
+class FoundAnswer(NamedTuple):
+    """An answer as it is compared, and where in the text it stands."""
+
+    value: Hashable
+    span: Span
+
+
+def answer_in(text: str, answer: str, marks: Sequence[str], fallback: bool) -> FoundAnswer | None:
+    """The answer that `vote` counts, and where it stands: the one reader of answers of rewards, exams and votes.
+
+    >>> answer_in("7\\n= 4 of 7", "number", EVERY_MARK, True).span, answer_in("so 4", "text", MARKS, False)
+    ((4, 5), None)
+    """
     if answer == "number":
-        parsed = final_number(text, marks, fallback)
-        return None if parsed is None else parsed.value
-    after = marked(text, marks)
-    if after is None and not fallback:
+        found = _final_number(text, marks, fallback)
+        return None if found is None else FoundAnswer(found[0].value, found[1])
+    span = marked_span(text, marks) or (_stripped(text, 0, len(text)) if fallback else None)
+    if span is None or span[0] == span[1]:
         return None
-    return normal(text if after is None else after, casefold=True, spaces=True) or None
+    return FoundAnswer(normal(text[slice(*span)], casefold=True, spaces=True), span)

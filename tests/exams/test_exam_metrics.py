@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+import torch
 from sklearn.calibration import calibration_curve
 from sklearn.metrics import brier_score_loss, roc_auc_score
 
@@ -20,7 +21,7 @@ from guerdon.exams.best_of_n import best_of, chosen
 from guerdon.exams.example_sitting import example_sitting
 from guerdon.exams.rates import accuracy, answer_length, coverage, majority_vote, voted
 from guerdon.exams.rewards_given import games_won, mean_return
-from guerdon.exams.scorers import calibration, first_error_scores, first_wrong, pair_accuracy
+from guerdon.exams.scorers import auroc, calibration, first_error_scores, first_wrong, pair_accuracy
 from guerdon.exams.tries import powers
 
 NAN = math.nan
@@ -198,3 +199,31 @@ def test_confidence_by_hand():
     with pytest.raises(UserError, match="between 0 and 1"):
         calibration("rm.final")(example_sitting(said, answer="4", rm__final=[0.5, 2.0, 0.1]))
     assert calibration("rm.final").needs == ("correct", "rm.final")
+
+
+@pytest.mark.parametrize("by", ["all", "problem"])
+def test_the_area_under_the_curve_is_scikit_learns(by):
+    dice = np.random.default_rng(0)
+    right, marks = dice.random((20, 8)) < 0.4, dice.integers(0, 5, (20, 8)) / 4  # many ties
+    said = [["= 4" if each else "= 5" for each in tries] for tries in right]
+    found = auroc("sure", by=by)(example_sitting(said, answer="4", sure=marks.ravel().tolist()))
+    if by == "all":
+        want = roc_auc_score(right.ravel(), marks.ravel())
+    else:
+        pairs = right.sum(1) * (8 - right.sum(1))
+        areas = [roc_auc_score(y, s) if n else 0.0 for y, s, n in zip(right, marks, pairs, strict=True)]
+        want = float(np.average(areas, weights=pairs))
+    assert found["auroc"] == pytest.approx(want, abs=1e-12)
+    assert found["auroc_right"] + found["auroc_wrong"] == 160 and found["auroc_right"] == right.sum()
+
+
+def test_tries_without_a_score_or_a_verdict_are_in_no_pair():
+    said = [["= 4", "= 5", "= 5", "= 4"]]
+    scores = gd.reward(lambda completion: 0.5 if completion == "= 4" else None)
+    found = auroc(scores, name="sure")(example_sitting(said, answer="4"))
+    assert found == {"sure_right": 2, "sure_wrong": 0, "sure_unscored": 0.5}  # no pair, so no area
+    sitting = example_sitting(said, answer="4", sure=[0.1, 0.2, 0.9, 0.3])
+    blind = Column("track", torch.tensor([1.0, 0.0, math.nan, 1.0]), torch.tensor([0, 0, 2, 0], dtype=torch.int8))
+    sitting = replace(sitting, batch=sitting.batch.with_cols({"correct": blind}))
+    assert auroc("sure")(sitting) == {"auroc": 0.5, "auroc_right": 2, "auroc_wrong": 1, "auroc_unscored": 0.0}
+    assert auroc("sure").needs == ("correct", "sure")

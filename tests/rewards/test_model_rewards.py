@@ -23,10 +23,12 @@ from guerdon.engine.player import Player
 from guerdon.models import value_head
 from guerdon.models.frozen_copy import snapshot
 from guerdon.models.language_model import lm
+from guerdon.models.tables import tabular
 from guerdon.rewards.asking.function import ask_all
 from guerdon.rewards.asking.samples import Samples
 from guerdon.rewards.formula.algebra import blend
-from guerdon.rewards.model.confidence import likelihood, low_entropy, self_certainty
+from guerdon.rewards.model.confidence import likelihood, low_entropy, self_certainty, span_mean
+from guerdon.rewards.model.model_reading import sample_tokens
 from guerdon.rewards.model.reward_models import implicit, outcome_model, process_model
 from guerdon.rewards.stage.score_stages import score
 from guerdon.training.loop import start
@@ -113,6 +115,101 @@ def test_self_certainty_is_the_mean_of_a_reading(tmp_path):
     assert values(asked(self_certainty("old"), frozen, *tracks)) == pytest.approx(want, rel=1e-6)
 
 
+# --- parts of a text --------------------------------------------------------------------------------------------------
+
+
+def read_as(model, text, given=0, **numbers):
+    """A track of a text with a reading of the policy for each of its tokens."""
+    batch = pack([episode(turn(model, "x", text, given=given))])
+    columns = {f"policy.{name}": Column.full("step", torch.tensor(each)) for name, each in numbers.items()}
+    return batch.with_cols(columns)
+
+
+LETTERS = tabular(vocab="0123456789=+# \n<>t/", length=40)
+
+
+@pytest.mark.parametrize(
+    ("text", "knobs", "where"),
+    [
+        ("7+9=16\n= 16", {}, [9, 10]),
+        ("= 16", {}, [2, 3]),
+        ("7+9=16 ", {}, [4, 5]),  # without a mark, the last number
+        ("7+9=16", {"fallback": False}, None),
+        ("t", {}, None),
+        ("#### 1 + 6", {}, [5]),
+        ("#### 1 + 6", {"answer": "text"}, [5, 6, 7, 8, 9]),
+        ("####", {}, None),
+        ("79\n= 16", {"over": "before"}, [0, 1]),
+        ("79\n= 16", {"over": "after"}, [5, 6]),
+        ("79</t>16", {"over": "after", "marks": ("</t>",)}, [6, 7]),
+        ("</t>16", {"over": "before", "marks": ("</t>",)}, None),
+        ("7916", {"over": "before", "marks": ("</t>",)}, None),
+    ],
+)
+def test_the_tokens_of_a_part_by_hand(text, knobs, where):
+    LETTERS.start(0, {})
+    size = len(turn(LETTERS, "x", text).actions)
+    entropy = [0.5**n for n in range(size)]
+    reward = span_mean("entropy", **knobs)
+    (found,) = asked(reward, {"policy": LETTERS}, batch=read_as(LETTERS, text, entropy=entropy))
+    if where is None:
+        assert found.reason is Reason.NOT_APPLICABLE and found.detail["why"]
+    else:
+        assert found.value == pytest.approx(sum(entropy[n] for n in where) / len(where))
+
+
+def test_the_confidence_in_an_answer_is_a_mean_of_probabilities():
+    LETTERS.start(0, {})
+    text = "7+9=16\n= 16"
+    size, answer = len(turn(LETTERS, "x", text).actions), [math.log(0.9), math.log(0.8)]
+    for reasoning in (-0.5, -2.0):  # other log-probs of the reasoning change nothing
+        logp = [reasoning] * 9 + answer + [-1.0] * (size - 11)
+        (found,) = asked(span_mean(), {"policy": LETTERS}, batch=read_as(LETTERS, text, logp=logp))
+        assert found.value == pytest.approx(0.85)
+    (given,) = asked(span_mean("logp"), {"policy": LETTERS}, batch=read_as(LETTERS, text, given=10, logp=logp))
+    assert given.value == pytest.approx(math.log(0.8))
+    (all_given,) = asked(span_mean(), {"policy": LETTERS}, batch=read_as(LETTERS, text, given=11, logp=logp))
+    assert all_given.reason is Reason.NOT_APPLICABLE
+
+
+def test_parts_are_of_the_last_turn_and_continuations_belong_to_it():
+    LETTERS.start(0, {})
+    first = turn(LETTERS, "x", "= 1")
+    second = turn(LETTERS, "y", "7", path=(first,))
+    more = turn(LETTERS, "\n= ", "16", path=(first, second)).but(goes_on=True)
+    batch = pack([episode(first, second, more)])
+    entropy = torch.arange(batch.S, dtype=torch.float32)
+    batch = batch.with_cols({"policy.entropy": Column.full("step", entropy)})
+    start = len(first.actions) + len(second.actions)
+    (found,) = asked(span_mean("entropy"), {"policy": LETTERS}, batch=batch)
+    assert found.value == pytest.approx(start + 0.5)
+    (before,) = asked(span_mean("entropy", over="before"), {"policy": LETTERS}, batch=batch)
+    assert before.value == len(first.actions)
+
+
+@pytest.mark.parametrize("text", ["so 357\nthe answer is 12", "na\u00efve \u65e5\u672c = 345\U0001f642"])
+def test_every_character_is_spelled_by_the_tokens_of_its_place(tmp_path, text):
+    policy = small_lm(tmp_path)
+    batch = pack([episode(turn(policy, "x", text))])
+    play = Player({"policy": policy}, {"policy": "policy"}, None, Sampling(), 0, 1)
+    turned = sample_tokens(Samples.of_batch(batch, play, "policy"), play, "policy").spelled(0, "policy")
+    assert turned.text == text and [place.step for place in turned.places] == list(range(batch.S))
+    ends = [place.end for place in turned.places]
+    assert [place.start for place in turned.places] == [0, *ends[:-1]] and ends[-1] == len(text)
+    for place in turned.places:
+        within = turned.within(place.start, place.end)
+        assert (place.step in within) == (place.end > place.start)
+
+
+def test_another_model_reads_the_part_in_its_own_tokens(tmp_path):
+    policy, reader = table(3, 1), small_lm(tmp_path)
+    models = {"policy": policy, "reader": reader}
+    (found,) = asked(span_mean("logp", model="reader"), models, (turn(policy, "x", "01"),))
+    own = turn(reader, "x", "01")
+    logp = reader.read(pack([episode(own)]), ["logp"])["logp"][: len(own.actions) - 1]  # not the end of the turn
+    assert found.value == pytest.approx(logp.mean().item(), abs=NEAR)
+
+
 def test_what_is_refused_in_one_line(tmp_path):
     policy = table(1, 1)
     track = (turn(policy, "a", "00"),)
@@ -124,6 +221,8 @@ def test_what_is_refused_in_one_line(tmp_path):
         score_samples(likelihood(), [{"completion": "00"}])
     with pytest.raises(UserError, match=r"does not read 'final'.*lm\(\.\.\., value=True\)"):
         asked(outcome_model("policy"), {"policy": policy}, track)
+    with pytest.raises(UserError, match="marks holds texts to look for"):
+        span_mean(marks=())
     with pytest.raises(UserError, match="both are 'a'"):
         implicit("a", "a")
 

@@ -1,21 +1,27 @@
-"""Rewards that are a model's own confidence: in its answer, or in the right answer after reading a text.
+"""Rewards that are a model's own confidence: in all it wrote, in a part of it, or in the right answer after reading a text.
 
-Confidence sharpens what a model already believes, right or wrong, and all three kinds can be earned by short or repeated texts;
+Confidence sharpens what a model already believes, right or wrong, and every kind can be earned by short or repeated texts;
 log them beside a reward that knows the truth. Left out: agreement between samples (`rewards/text/agreement.py`), and hidden
 answers, which the perplexity of the answer would show.
 """
 
 from __future__ import annotations
 
-from typing import ClassVar
+from collections.abc import Callable
+from typing import ClassVar, Literal
+
+import torch
+from torch import Tensor
 
 from guerdon.core.column import Reason
+from guerdon.core.errors import UserError
 from guerdon.core.part import part
 from guerdon.models.probing import probe
 from guerdon.rewards.asking.knob_checks import check_plain
 from guerdon.rewards.asking.samples import Samples
 from guerdon.rewards.formula.scores import Outcome, outcome_of
 from guerdon.rewards.model.model_reading import ModelLeaf, model_of, outcome_of_each, sample_tokens, too_long
+from guerdon.text.answers import EVERY_MARK, Span, answer_in, mark_place
 
 
 class _Confidence(ModelLeaf):
@@ -91,6 +97,86 @@ class likelihood(_Confidence):
 
     model: str = "policy"
     reading: ClassVar[str] = "logp"
+
+
+Reading = Literal["probability", "logp", "entropy"]
+READ: dict[str, tuple[str, Callable[[Tensor], Tensor]]] = {  # what a model reads, and what is made of it
+    "probability": ("logp", torch.exp),
+    "logp": ("logp", lambda number: number),
+    "entropy": ("entropy", lambda number: number),
+}
+
+
+@part
+class span_mean(ModelLeaf):
+    r"""$\frac{1}{|A|}\sum_{t \in A} x_t$: the mean of a reading over the tokens of a part $A$ of the generated text.
+
+    The default is the mean probability of the tokens of the final answer, after all that was written before it: CRew, a score
+    for best-of-N and filtering that needs no training (Confidence as a Reward, Du et al. 2025, arXiv:2510.13501). Entropies
+    before and after a mark are the phases of PEAR (Huang et al. 2025, arXiv:2510.08026).
+
+    The answer is what `majority` counts as one: the number, or the text, that follows the last place of the first of `marks`
+    that occurs; without one it is the last number, or the whole text, unless `fallback` is off. `over="before"` and `"after"`
+    are cut at that place; the mark belongs to neither. A token that spells any character of a part is of that part, so ends
+    of turns are of none. The text is that of the last turn, and given actions are not counted. Probabilities are of the
+    distributions that were sampled from. Where the mark is missing, the part has no token, or there is no answer, it does
+    not apply: never 0. `model` is a name of the run's models; of another than the player it is what that one makes of the text.
+
+    Args:
+        reading: what is averaged: the probability or log-prob of the tokens, or the entropy of their distributions.
+        over: the tokens of the answer, or those before or after the mark.
+        answer: what an answer is: a number, or text.
+        marks: the answer follows the last place of the first that occurs.
+        fallback: without a mark take the last number, or the whole text, as the answer.
+        model: name of a model of the run.
+
+    >>> import guerdon as gd
+    >>> phase = gd.rewards.span_mean("entropy", over="before", marks=("</think>",))
+    >>> print(gd.exact() - phase.weight(0.1))
+    exact + -0.1 * span_mean
+    """
+
+    reading: Reading = "probability"
+    over: Literal["answer", "before", "after"] = "answer"
+    answer: Literal["number", "text"] = "number"
+    marks: tuple[str, ...] = EVERY_MARK
+    fallback: bool = True
+    model: str = "policy"
+
+    def __post_init__(self) -> None:
+        check_plain(self)
+        if not self.marks or not all(isinstance(mark, str) and mark for mark in self.marks):
+            raise UserError(f"span_mean.marks holds texts to look for, like ('####',), not {self.marks!r}")
+
+    async def score(self, samples: Samples) -> list[Outcome]:
+        tokens = sample_tokens(samples, self.play_of(samples), self.model)
+        name, made = READ[self.reading]
+        number = made(tokens.read(self.model, [name])[name].double())
+
+        def mean(track: int, _: Tensor) -> Outcome:
+            turn = tokens.spelled(track, self.model)
+            span = self.span(turn.text)
+            steps = turn.within(*span) if span is not None else []
+            if not steps:
+                return Outcome(Reason.NOT_APPLICABLE, detail={"why": self._missing(span)})
+            return outcome_of(float(number[steps].mean()))
+
+        return outcome_of_each(tokens, self.model, mean)
+
+    def span(self, text: str) -> Span | None:
+        """Where the part stands in a text."""
+        if self.over == "answer":
+            found = answer_in(text, self.answer, self.marks, self.fallback)
+            return None if found is None else found.span
+        place = mark_place(text, self.marks)
+        if place is None:
+            return None
+        return (0, place[0]) if self.over == "before" else (place[1], len(text))
+
+    def _missing(self, span: Span | None) -> str:
+        if span is None:
+            return "no answer" if self.over == "answer" else f"none of the marks {self.marks!r}"
+        return f"no token of its own {'in the answer' if self.over == 'answer' else f'{self.over} the mark'}"
 
 
 @part

@@ -9,10 +9,11 @@ Leaves out: the numbers themselves (`core/model.py` and `models/`), and what rew
 
 from __future__ import annotations
 
+import functools
 import itertools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, Protocol
+from typing import Any, ClassVar, Literal, NamedTuple, Protocol
 
 import numpy as np
 import torch
@@ -28,10 +29,12 @@ from guerdon.core.pack import pack
 from guerdon.core.task import Ask, Task
 from guerdon.models.probing import fits, readable, reads_alike, retold
 from guerdon.rewards.asking.function import Leaf
-from guerdon.rewards.asking.samples import Samples, paths
+from guerdon.rewards.asking.samples import Samples, paths, turns_of
 from guerdon.rewards.formula.scores import Outcome
 
 Steps = Literal["token", "line", "turn"]
+PART = "\ufffd"  # what a token spells that ends within a character
+LONGEST = 4  # tokens that spell one character at most: its bytes
 
 
 class Models(Protocol):
@@ -76,7 +79,7 @@ class SampleTokens:
     def steps(self) -> list[Tensor]:
         """Of each sample the steps of its track, root to leaf, without given ones."""
         batch = self.batch
-        own = batch.steps_by_track()
+        own = self._steps
         given = _is_given(batch) if self.own else torch.zeros(batch.S, dtype=torch.bool)
         none = torch.zeros(0, dtype=torch.long)
         return [own[k][~given[own[k]]] if k >= 0 else none for k in self.track.tolist()]
@@ -91,6 +94,48 @@ class SampleTokens:
             return pieces
         decode = _decoder(self.play, name)
         return [line for piece in pieces for line in _lines(piece, self.batch.action[piece].tolist(), decode)]
+
+    def spelled(self, track: int, name: str) -> SpelledTurn:
+        """The last turn of a track as the model of this name spells it."""
+        turn = turns_of(self._paths[track][1])[-1]
+        steps = self._steps[track]
+        at, decode = len(steps) - sum(len(s.actions) for s in turn), _decoder(self.play, name)
+        text, places = "", list[Place]()
+        for n, s in enumerate(turn):
+            text += str(s.view) if n else ""  # what was inserted where the turn continued
+            for i, piece in enumerate(_pieces(s.actions.tolist(), decode)):
+                if not self.own or i >= s.given:
+                    places.append(Place(int(steps[at + i]), len(text), len(text) + len(piece)))
+                text += piece
+            at += len(s.actions)
+        return SpelledTurn(text, places)
+
+    @functools.cached_property
+    def _steps(self) -> tuple[Tensor, ...]:
+        return self.batch.steps_by_track()
+
+    @functools.cached_property
+    def _paths(self) -> list[tuple[Episode, list[Segment]]]:
+        return paths(self.batch)
+
+
+class Place(NamedTuple):
+    """A token and the characters that it spells."""
+
+    step: int
+    start: int
+    end: int
+
+
+class SpelledTurn(NamedTuple):
+    """A turn's text, and where in it each of its tokens stands that was not given."""
+
+    text: str
+    places: list[Place]
+
+    def within(self, start: int, end: int) -> list[int]:
+        """The steps of the tokens that spell one of the characters from `start` to `end`."""
+        return [place.step for place in self.places if place.start < end and place.end > start]
 
 
 def sample_tokens(samples: Samples, play: Models, name: str) -> SampleTokens:
@@ -161,6 +206,21 @@ def _in_own_tokens(play: Models, model: Model, told: Sequence[tuple[Ask, Sequenc
         if track[-1] >= 0:
             episodes.append(Episode(ask, tuple(segments), number=len(episodes)))
     return SampleTokens(play, pack(episodes), torch.tensor(track, dtype=torch.long), own=False)
+
+
+def _pieces(tokens: Sequence[int], decode: Callable[[Sequence[int]], str]) -> list[str]:
+    """What each token adds to a text. Tokens are spelled after the one before, for some tokenizers leave out the space that a
+    text begins with; a character that several spell is the last one's."""
+    pieces, before, known, begun = list[str](), list[int](), 0, list[int]()
+    for token in tokens:
+        begun.append(token)
+        piece = decode([*before, *begun])[known:]
+        if piece.endswith(PART) and len(begun) < LONGEST:
+            pieces.append("")
+        else:
+            pieces.append(piece)
+            before, known, begun = begun, len(decode(begun)), []
+    return pieces
 
 
 def _is_given(batch: Batch) -> Tensor:
