@@ -68,6 +68,8 @@ from guerdon.rewards.text.answers import one_of as one_of
 from guerdon.rewards.text.answers import rouge_l as rouge_l
 from guerdon.rewards.text.answers import same_set as same_set
 from guerdon.rewards.text.answers import token_f1 as token_f1
+from guerdon.rewards.text.confidence import brier_pay as brier_pay
+from guerdon.rewards.text.confidence import stated_confidence as stated_confidence
 from guerdon.rewards.text.length_budgets import keeps_to as keeps_to
 from guerdon.rewards.text.length_budgets import promise as promise
 from guerdon.rewards.text.length_budgets import used as used

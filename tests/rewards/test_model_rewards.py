@@ -152,7 +152,7 @@ def test_the_tokens_of_a_part_by_hand(text, knobs, where):
     entropy = [0.5**n for n in range(size)]
     reward = span_mean("entropy", **knobs)
     (found,) = asked(reward, {"policy": LETTERS}, batch=read_as(LETTERS, text, entropy=entropy))
-    if where is None:
+    if where is None:  # and a run in which it applies to none is told why
         assert found.reason is Reason.NOT_APPLICABLE and found.detail["why"]
     else:
         assert found.value == pytest.approx(sum(entropy[n] for n in where) / len(where))

@@ -161,7 +161,11 @@ class span_mean(ModelLeaf):
                 return Outcome(Reason.NOT_APPLICABLE, detail={"why": self._missing(span)})
             return outcome_of(float(number[steps].mean()))
 
-        return outcome_of_each(tokens, self.model, mean)
+        outcomes = outcome_of_each(tokens, self.model, mean)
+        if samples.play is not None and outcomes and not any(each.reason is Reason.VALUE for each in outcomes):
+            why = next((each.detail["why"] for each in outcomes if each.detail and "why" in each.detail), "")
+            samples.play.warn(f"{self.name} applied to no sample{f': {why}' if why else ''}: see its marks")
+        return outcomes
 
     def span(self, text: str) -> Span | None:
         """Where the part stands in a text."""

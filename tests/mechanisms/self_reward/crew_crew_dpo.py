@@ -45,14 +45,15 @@ def crew(text, logp, **knobs):
     return round(float(found[0]), 6)
 
 
-def part(text, over, *marks, **knobs):
-    """Where a reading over a part of a text is taken: the mean of the places of its tokens; none where it does not apply."""
-    play, batch = Later(0, 9), pack(forced_tries(LETTERS, "x", text))
-    play.models = {"policy": LETTERS}
-    batch = batch.with_cols({"policy.entropy": Column.full("step", torch.arange(batch.S, dtype=torch.float32))})
+def part(over, *texts, marks=("#",), **knobs):
+    """Where a reading over a part of each text is taken: the mean of the places of its tokens, none where it does not apply;
+    why it does not; and what the run is told."""
+    play, told, batch = Later(0, 9), list[str](), pack(forced_tries(LETTERS, "x", *texts))
+    play.models, play.warn = {"policy": LETTERS}, told.append
+    entropy = Column.full("step", torch.arange(batch.S, dtype=torch.float32))
     stage = gd.rewards.score(span_mean("entropy", over=over, marks=marks, **knobs))
-    found = stage(batch, play).cols["reward"]
-    return [float(found.value[0]), found.detail.get(0, {}).get("why")]
+    found = stage(batch.with_cols({"policy.entropy": entropy}), play).cols["reward"]
+    return [found.value.tolist(), [each.get("why") for each in found.detail.values()], told]
 
 
 def alone():
@@ -104,11 +105,21 @@ mechanism = Mechanism(
         "CRew": (lambda: crew("7+9=16\n= 16", [-3.0] * 9 + [log(0.9), log(0.8)]), 0.85),
         "of another reasoning": (lambda: crew("7+9=16\n= 16", [-0.1] * 9 + [log(0.9), log(0.8)]), 0.85),
         "of a text": (lambda: crew("#### 1 6", [0.0] * 5 + [log(0.9), log(0.6), log(0.9)], read="text"), 0.8),
-        "before a mark": (lambda: part("79#16", "before", "#"), [0.5, None]),
-        "after it": (lambda: part("79#16", "after", "#"), [3.5, None]),
-        "no mark": (lambda: part("7916", "after", "#"), [nan, "none of the marks ('#',)"]),
-        "nothing after it": (lambda: part("79#", "after", "#"), [nan, "no token of its own after the mark"]),
-        "no answer": (lambda: part("7", "answer", "#", fallback=False), [nan, "no answer"]),
+        "before a mark": (lambda: part("before", "79#16"), [[0.5], [], []]),
+        "after it": (lambda: part("after", "79#16"), [[3.5], [], []]),
+        "no mark": (
+            lambda: part("after", "7916"),
+            [
+                [nan],
+                ["none of the marks ('#',)"],
+                ["span_mean applied to no sample: none of the marks ('#',): see its marks"],
+            ],
+        ),
+        "nothing after it": (
+            lambda: part("after", "79#", "9#1"),
+            [[nan, 5.0], ["no token of its own after the mark"], []],
+        ),
+        "no answer": (lambda: part("answer", "7", fallback=False)[:2], [[nan], ["no answer"]]),
         "composed": (
             lambda: composed(),
             [
