@@ -1,14 +1,15 @@
 """SaySelf: a model learns to state how sure it is of its answer, first as sure as its samples agree, then paid for being right.
 
 Paper: Xu et al. 2024 (arXiv:2405.20974); code: xu1868/SaySelf, utils/utils.py, lines 55-66, and training/rlhf_train.py, lines
-806-875. First stage: problems are tried several times, and the policy imitates statements of the share of tries that agree with
-an answer. Second stage: a statement p about an answer earns 2 (1/2 - (c - p)^2), c being whether the answer is right, and -1
-where none can be read; as in the code, whose mask leaves out all before the confidence, the statement alone is learned.
-Different: the statement is a turn of a role of its own, shown problem and answer, so that a checker reads answers as ever;
-several statements about an answer are compared with each other (GRPO for the code's PPO); agreement is equal answers, for the
-paper's clusters; the code pays a statement without a single number as a confidence of 0, here it is unreadable. Leaves out:
-the rationale, which GPT-4 writes in the paper and the policy then learns. Sprig, which has no word for it, learns to say a
-digit in the first stage. `said_*` are numbers of held-out statements.
+806-875. First stage: the start model tries problems several times, and the policy imitates its tries, and statements of the
+share of them that agree with an answer. Second stage: a statement p about an answer earns 2 (1/2 - (c - p)^2), c being whether
+the answer is right, and -1 where none can be read; as in the code, whose mask leaves out all before the confidence, only the
+statement is learned. Different: the statement is a turn of a role of its own, shown problem and answer, so that a checker reads
+answers as ever; several statements about an answer are compared with each other (GRPO for the code's PPO); agreement is equal
+answers, for the paper's clusters; the code pays a statement without a single number as a confidence of 0, here it is
+unreadable. Leaves out: the rationale, which GPT-4 writes in the paper and the policy then learns. Sprig, which has no word for
+it, learns to say a number in the first stage. `said_*` are numbers of held-out statements. Nothing here pays accuracy:
+watch it.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from guerdon.exams.exam import TRUTH, Sitting
 from guerdon.exams.rates import accuracy, answer_length
 from guerdon.losses.imitation import sft
 from guerdon.losses.terms import on
+from guerdon.models.frozen_copy import snapshot
 from guerdon.recipes.house.grpo import grpo
 from guerdon.recipes.house.sft import SOLUTION, told
 from guerdon.recipes.house.shared import learn, paid
@@ -37,7 +39,7 @@ from guerdon.select.second_roles import Tried, follow_up
 from guerdon.tasks.role_wordings import ABOUT, RoleWording
 from guerdon.text.verdicts import read_number
 
-ROLE, AGREED, PAY, TOP = "confidence", "agreed", "pay", 10
+ROLE, START, AGREED, PAY, TOP = "confidence", "start", "agreed", "pay", 10
 WORDING = RoleWording(
     ROLE,
     "how sure it is of an answer, from 0 to 10",
@@ -62,25 +64,25 @@ def sayself(
     model: Model,
     *,
     sft_steps: int = 20,  # of the first stage; ours. 0 leaves it out
-    sft_lr: float = 2e-4,  # of the first stage, as answer_reader; larger models want less
+    sft_lr: float = 5e-5,  # of the first stage; ours: at 2e-4 sprig forgot how to solve
     votes: Literal["number", "text"] = "number",  # what tries agree in; ours
     statements: int = 8,  # about each answer, in the second stage; ours
 ) -> Study:
     """State a confidence: imitate the agreement of samples, then be paid by Brier's rule."""
     scores, (credit,), (learner,) = base.stages.scores, base.stages.credit, base.stages.learners
     agreed = score(majority(answer=votes, share=True), AGREED)
-    imitated = [*scores, agreed, follow_up(told(ROLE), agreed_said(), tells=(AGREED,)), learn(on(ROLE, sft()), sft_lr)]
+    both = on("policy", sft(), name="answers") + on(ROLE, sft(), name="statements")
+    imitated = [*scores, agreed, follow_up(told(ROLE), agreed_said(), tells=(AGREED,)), learn(both, sft_lr)]
     credit.reward, credit.by = PAY, "ask"
-    first = base.but(seats={**base.seats, ROLE: "policy"}, stages=imitated, steps=sft_steps)
-    second = first.but(stages=[*scores, stated(paid(scores), statements), credit, learner], steps=base.steps)
-    for stage in (first, second):
-        for exam in stage.exams:
-            exam.metrics = [accuracy(), answer_length(), said(stated(TRUTH, 1))]
+    seats = {"policy": "policy", ROLE: "policy"}
+    for exam in base.exams:
+        exam.metrics, exam.seats = [accuracy(), answer_length(), said(stated(TRUTH, 1))], seats
+    first = base.but(stages=imitated, seats={**seats, "policy": START}, steps=sft_steps)
+    first.models = {"policy": model, START: snapshot("policy")}
+    second = base.but(stages=[*scores, stated(paid(scores), statements), credit, learner], seats=seats)
 
     def body(run: Any, seed: int) -> dict[str, Any]:
-        now = model
-        if sft_steps:
-            now = run.train(first.but(models={**first.models, "policy": now}), seed=2 * seed).model()
+        now = run.train(first, seed=2 * seed).model() if sft_steps else model
         done = run.train(second.but(models={**second.models, "policy": now}), seed=2 * seed + 1)
         return dict(done.evaluations[-1]) if done.evaluations else {}
 
