@@ -17,7 +17,7 @@ from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from guerdon.core.errors import RunStopped
+from guerdon.core.errors import RunStopped, UserError
 from guerdon.core.model import Model
 
 
@@ -122,6 +122,10 @@ class Answerer(abc.ABC):
 
         self.answer = count  # type: ignore[method-assign]
         return counted
+
+    def in_process(self, models: Mapping[str, Model]) -> Model:
+        """The model itself, where it lies in this process and can play."""
+        raise UserError("what answers is behind a server and cannot play with tools: give local(...) or run_model(...)")
 
     def plays_roles(self, models: Mapping[str, Model]) -> bool:
         """Whether it was brought up on the roles of `tasks/roles.py`, as `sprig` was, instead of on plain language."""

@@ -62,6 +62,9 @@ class local(CachedAnswerer):
     def identity(self) -> str:
         return _opened(self.model)[1]
 
+    def in_process(self, models: Mapping[str, Model]) -> TextModel:
+        return _opened(self.model)[0]
+
     def plays_roles(self, models: Mapping[str, Model]) -> bool:
         return _is_sprig(_opened(self.model)[0])
 
@@ -97,6 +100,9 @@ class run_model(CachedAnswerer):
     waits = False
     outside = False
     cache = False
+
+    def in_process(self, models: Mapping[str, Model]) -> TextModel:
+        return self._named(models)
 
     def plays_roles(self, models: Mapping[str, Model]) -> bool:
         return _is_sprig(self._named(models))
