@@ -13,7 +13,6 @@ from typing import Any
 
 from guerdon.core.column import Reason
 from guerdon.core.episode import Episode
-from guerdon.core.model import Meter
 from guerdon.core.part import knob, part
 from guerdon.core.task import Ask, Sampling, Task
 from guerdon.engine.player import Player
@@ -98,7 +97,6 @@ class tool_assisted(Leaf):
     def find(self, problems: Mapping[str, Mapping[str, Any]], samples: Samples) -> dict[str, Episode]:
         """What the judge's model does with each problem where it can call tools."""
         model = copy.copy(self.judging.by.in_process(models_of(samples)))
-        model.meter = Meter()
         how = Sampling(temperature=0.0, max_tokens=self.max_tokens)
         seats = dict.fromkeys(self.env.roles, "judge")
         player = Player({"judge": model}, seats, self.env, how, samples.seed, 1)
@@ -117,7 +115,7 @@ class tool_assisted(Leaf):
 
 def answer_of(episode: Episode) -> Any:
     """The answer that was found with tools; None where there is none."""
-    if episode.failed or not episode.info.get("answered"):
+    if not episode.info.get("answered"):
         return None
     return read_answer(episode.segments[-1].text)
 

@@ -74,7 +74,7 @@ def anyprefer(
     base = in_rounds(base, round_steps)
     base.models["judge"] = (load(judge) if isinstance(judge, str) else judge) if judge else snapshot("policy")
     verdict = judging(run_model("judge"), scale="yes", sure=True)
-    scorer = judging(run_model("judge"), scale=(1, 5), sure=True, name="scorer") if reward is None else reward
+    scorer = judging(run_model("judge"), sure=True, name="scorer") if reward is None else reward
     base = ranked_by(base, tool_assisted(verdict) if tools else verdict)
     base.curriculum = worded_by_quality(base.curriculum, *([tuple(wordings)] if wordings else []))
     return base.but(before={"learn": [score(scorer, RATED), good_pairs(RATED, quality)]})

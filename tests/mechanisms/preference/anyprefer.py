@@ -22,8 +22,8 @@ CALL = '<tool_call>{"name": "calculator", "arguments": {"expression": "2+2"}}</t
 class Speaks(gd.Answerer):
     """Says of every answer what `verdicts` has for it; its model calls the calculator for 2+2 and answers what that gave."""
 
-    def __init__(self, verdicts, says="= 4", roles=True):
-        self.verdicts, self.says, self.roles = verdicts, says, roles
+    def __init__(self, verdicts, says="= 4", roles=True, calls=1):
+        self.verdicts, self.says, self.roles, self.calls = verdicts, says, roles, calls
 
     async def answer(self, questions, models):
         asked = [each.messages[-1][1] for each in questions]
@@ -40,7 +40,7 @@ class Speaks(gd.Answerer):
 
     def _turn(self, past):
         """A call first; without an answer to give, or with half an expression, a call every time."""
-        if self.says.startswith("=") and past:
+        if self.says.startswith("=") and len(past) >= self.calls:
             return self.says
         return CALL.replace("2+2", "2+") if self.says == "2+" else CALL
 
@@ -60,19 +60,20 @@ def judged(answers=("4", "5", "6"), says="= 4", roles=True, prompts=("2+2",), **
     return [[-9.0 if x is None or x != x else x for x in scores], counted]
 
 
-def played(says="= 4"):
+def calculator(expression: str) -> str:
+    """One that is out of order."""
+    raise gd.envs.ToolBroken("no power")
+
+
+def played(says="= 4", calls=1):
     """What the judge's model does with a problem, as it is told, and its answer."""
-    judge = gd.judge(Speaks(VERDICTS, says), scale="yes")
+    judge = gd.judge(Speaks(VERDICTS, says, calls=calls), scale="yes")
     samples = Samples.of([{"prompt": "2+2", "completion": "= 4"}], seed=3)
     (episode,) = tool_assisted(judge, max_tokens=99).find({"2+2": {"k": 1}}, samples).values()
     how = episode.segments[0].sampling
-    return [
-        report(episode).splitlines()[-1],
-        answer_of(episode),
-        episode.ask.task.meta,
-        how.temperature,
-        how.max_tokens,
-    ]
+    said = report(episode).splitlines()[-1]
+    spent = [judge.total[name] > 0 for name in ("tokens_in", "tokens_out")]
+    return [said, answer_of(episode), episode.ask.task.meta, how.temperature, how.max_tokens, spent]
 
 
 def told():
@@ -161,6 +162,10 @@ CALLED = "calculator({'expression': '2+2'}) = 4"
 mechanism = Mechanism(
     "anyprefer",
     source="arXiv:2504.19276, abstract: a judge with tools ranks, a reward model rates pairs, feedback changes prompts",
+    equal={
+        "tool_assisted.find: Player(...) with 1 before samples.seed": "it plays greedily, at once",
+        "tool_assisted.find: 1 -> 2": "it plays greedily, at once",
+    },
     also=[tool_assisted, answer_of, report],
     numbers={
         "the verdict and what was found, half each; a call is counted": (judged, [[0.5, 0.5, -9.0], [4, 1, 0, 0]]),
@@ -172,13 +177,17 @@ mechanism = Mechanism(
             [[0.5, 0.5, -9.0, 0.5, 0.5, -9.0], [8, 2, 0, 0]],
         ),
         "a call that fails": (lambda: judged(says="2+")[1], [4, 16, 16, 1]),
+        "a tool that is broken": (
+            lambda: judged(env=gd.envs.tool_turns([calculator])),
+            [[0.0, 1.0, -9.0], [4, 0, 0, 1]],
+        ),
         "told in plain language": (
             lambda: [judged(roles=False), *told()],
             [[[0.5, 0.0, 0.5], [3, 1, 0, 0]], True, SEEN],
         ),
         "how it is played": (
-            lambda: [played(), played("")[:2]],
-            [["= 4", "4", {"k": 1}, 0.0, 99], [CALLED, None]],
+            lambda: [played(), played("")[:2], played(calls=3)[1]],
+            [["= 4", "4", {"k": 1}, 0.0, 99, [True, True]], [CALLED, None], "4"],
         ),
         "pairs that are good": (chosen, [[[0], [1], 1], GOOD, [2.0, 1.0, 0.425]]),
         "good enough": (lambda: chosen(0.05, [0.75, 0.0, 0.5, 0.25, 0.5, 0.25])[0], [[0, 2, 4], [1, 3, 5], 3]),

@@ -28,7 +28,7 @@ class Speaks(Scripted):
     """Replies that come to their verdict, but where what is asked has `mute` in it."""
 
     def __init__(self, mute):
-        super().__init__(lambda ask, attempt: "it goes\n=")
+        super().__init__(lambda ask, attempt: f"{ask.shown[-1]} it is\n=")
         self.mute, self.seen, self.asked = mute, [], len(TASKS)
 
     def __call__(self, asks, env=None, seats=None):
