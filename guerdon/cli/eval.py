@@ -37,7 +37,7 @@ Settings = Annotated[
     typer.Option(
         "--set",
         metavar="KNOB=VALUE",
-        help="A knob of the sampling, search or scorer: sampling.guides=MODEL:1, search.width=4; repeatable.",
+        help="A knob of the task, sampling, search or scorer: notes.form=ask, sampling.guides=MODEL:1; repeatable.",
     ),
 ]
 
@@ -86,12 +86,14 @@ def evaluate(
 
     output = Output(as_json)
     _warn_of_damage(output, model)
+    given = task is not None or rows is not None
     task, rows = _asked_about(model, task, rows, trust)
     sampling = Sampling(temperature=0.0 if greedy else temperature, max_tokens=max_tokens or Sampling().max_tokens)
     others = _set_sampling(sampling, parse_settings(settings))
+    source, others = _with_knobs(task, rows, others, {} if given else _settings_of(model))
     how: dict[str, Any] = {
-        "task": task,
-        "data": rows,
+        "task": source,
+        "data": rows if source is task else None,
         "tasks": tasks,
         "seed": seed,
         "sampling": sampling,
@@ -133,9 +135,40 @@ def _set_sampling(sampling: Sampling, settings: dict[str, str]) -> dict[str, str
     return left
 
 
+def _with_knobs(
+    task: str | None, rows: dict[str, Any] | None, settings: dict[str, str], trained: dict[str, Any]
+) -> tuple[Any, dict[str, str]]:
+    """The problems with their own knobs set, those that a run was trained with first, and the settings that are left. Without
+    any knob it is the name of the task."""
+    if not settings and not trained:
+        return task, settings
+    from guerdon.core.part import handles
+    from guerdon.exams.exam import Exam
+    from guerdon.training.build import find_task
+
+    exam = Exam(find_task(task, rows))
+    there = set(handles(exam, aliases=True))
+    own = {name: value for name, value in settings.items() if name.partition(".")[0] in there}
+    for name, value in {**{n: v for n, v in trained.items() if n.partition(".")[0] in there}, **own}.items():
+        set_knob(exam, name, value, text=isinstance(value, str))
+    return exam.source, {name: value for name, value in settings.items() if name not in own}
+
+
+def _settings_of(model: str) -> dict[str, Any]:
+    """The dotted settings that a run was trained with: those of its task are its own problems'."""
+    from guerdon.runs.folder import RunFolder
+
+    config = RunFolder(model).read_config()
+    return {name: value for name, value in (config.get("settings") or {}).items() if "." in name}
+
+
 def _check_no_search(scorer: str | None, settings: dict[str, str]) -> None:
-    if scorer is not None or settings:
-        raise UserError(f"{'--scorer' if scorer is not None else f'--set {next(iter(settings))}'} needs --search NAME")
+    if scorer is not None:
+        raise UserError("--scorer needs --search NAME")
+    if settings:
+        raise UserError(
+            f"--set {next(iter(settings))} is no knob of the task or of sampling, and those of a search need --search NAME"
+        )
 
 
 def _tell_search(

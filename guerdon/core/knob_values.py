@@ -8,7 +8,7 @@ import json
 import operator
 import types
 import typing
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal
 from weakref import WeakKeyDictionary
 
@@ -26,6 +26,8 @@ def _accepts(hint: Any, value: Any) -> bool:
         return any(_accepts(h, value) for h in typing.get_args(hint))
     if origin is Literal:
         return value in typing.get_args(hint)
+    if origin in (tuple, list) and isinstance(value, str | int | float | tuple | list | None):
+        return isinstance(value, tuple | list) and _accepts_each(origin, typing.get_args(hint), value)
     if hint is float:
         return (isinstance(value, int | float) and not isinstance(value, bool)) or is_schedule(value)
     if hint is int:
@@ -37,7 +39,19 @@ def _accepts(hint: Any, value: Any) -> bool:
     return True
 
 
+def _accepts_each(origin: Any, hints: tuple[Any, ...], values: Sequence[Any]) -> bool:
+    """Whether the values of a list or tuple are as its annotation says."""
+    if origin is list or hints[-1:] == (...,):
+        return all(_accepts(hints[0], value) for value in values)
+    return len(hints) == len(values) and all(map(_accepts, hints, values))
+
+
 def _say_type(hint: Any) -> str:
+    if typing.get_origin(hint) in (tuple, list):
+        first, *others = typing.get_args(hint)
+        if others and others != [...]:
+            return f"{len(others) + 1} values, {','.join(_say_type(each) for each in (first, *others))}"
+        return f"a list, {_say_type(first)},{_say_type(first)},..."
     if typing.get_origin(hint) is Literal:
         return "one of " + ", ".join(map(repr, typing.get_args(hint)))
     if typing.get_origin(hint) in (typing.Union, types.UnionType):
@@ -82,13 +96,43 @@ def check_value(where: str, value: Any, hint: Any, limits: Mapping[str, Any]) ->
                 raise UserError(f"{where} must be {words} {limit}, not {value!r}")
 
 
+def _list_in(hint: Any) -> Any:
+    """The list or tuple that an annotation admits, if it admits one."""
+    admitted = typing.get_args(hint) if typing.get_origin(hint) in (typing.Union, types.UnionType) else (hint,)
+    return next((each for each in admitted if typing.get_origin(each) in (tuple, list)), None)
+
+
+def _listed(text: str, hint: Any) -> Any:
+    """The values of a list or tuple as JSON, as Python writes it, or between commas; None where it is none of these."""
+    origin, hints = typing.get_origin(hint), typing.get_args(hint)
+    try:
+        values = list(ast.literal_eval(text) if text[:1] in ("(", "[") else _between_commas(text, hints[0]))
+    except (UserError, ValueError, SyntaxError, TypeError, RecursionError, MemoryError):
+        return None
+    return origin(tuple(each) if isinstance(each, list) and origin is tuple else each for each in values)
+
+
+def _between_commas(text: str, hint: Any) -> list[Any]:
+    return [parse(each.strip(), hint, "") for each in text.split(",")] if text.strip() else []
+
+
 SCHEDULES: dict[str, Callable[..., Any]] = {}  # by name: what `core/schedule.py` has
 
 
 def parse(text: str, hint: Any, where: str) -> Any:
-    """A knob's value from the command line: JSON where it reads as JSON, a string otherwise; the hint settles doubts."""
+    """A knob's value from the command line: JSON where it reads as JSON, a string otherwise; the hint settles doubts. Where a
+    list is meant its values may stand between commas: `0.1,0.9`.
+
+    >>> parse("0.1,0.9", tuple[float, float], "band"), parse("7", str | None, "name"), parse("a", tuple[str, ...], "kinds")
+    ((0.1, 0.9), '7', ('a',))
+    """
     if hint is str:
         return text
+    of = _list_in(hint)
+    if of is not None and (text[:1] in ("(", "[") or not _accepts(hint, text)):
+        values = _listed(text, of)
+        if values is not None and _accepts(of, values):
+            return values
     try:
         value = json.loads(text.lower() if text in ("True", "False", "None") else text)
     except (ValueError, RecursionError):  # no JSON, or deeper and longer than any knob

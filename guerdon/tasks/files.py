@@ -107,8 +107,17 @@ class rows:
 
     @property
     def has_answers(self) -> bool:
+        """Whether any row has an answer: a column of them may be empty."""
         columns = self.open().own.reader.columns
-        return bool(columns.answer or columns.is_chat)
+        return bool(columns.answer or columns.is_chat) and (self._answered("train") or self._answered("test"))
+
+    @property
+    def has_held_out_answers(self) -> bool:
+        """Whether an exam finds a row with an answer."""
+        return self.has_answers and self._answered("test")
+
+    def _answered(self, split: Split) -> bool:
+        return any(self.get(split, i).answer for i in range(self.size(split) or 0))
 
     def open(self) -> OpenedRows:
         """Look through all rows, once. What is wrong with them is refused."""

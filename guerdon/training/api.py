@@ -206,8 +206,8 @@ def prepare(wanted: TrainRequest, origin: Origin | None = None) -> Ready:
         built, wanted = build(request, typed), replace(wanted, steps=None)  # those of each of its runs
     total = set_length(built, wanted.steps, wanted.budget)
     options, seed = wanted.options or Options(), wanted.seed or 0
-    if not getattr(built.task, "has_answers", True) and isinstance(built.recipe, Recipe):
-        options = replace(options, eval_tasks=0)  # rows without answers: there is no accuracy
+    if not getattr(built.task, "has_held_out_answers", True) and isinstance(built.recipe, Recipe):
+        options = replace(options, eval_tasks=0)  # held-out rows without answers: there is no accuracy
     if (
         isinstance(built.recipe, Recipe) and truth_column(options.truth, built.recipe) is not None
     ):  # or it is refused here
@@ -423,10 +423,11 @@ def _scorer_of(place: Any) -> Model | None:
 
 def _measures(source: Any, reward: Any) -> list[Any]:
     """What is measured of held-out tries: accuracy, where there are answers, and what a reward gives."""
-    has_answers = getattr(source, "has_answers", True)
+    has_answers = getattr(source, "has_held_out_answers", True)
     if reward is None and not has_answers:
+        where = " in its held-out rows" if getattr(source, "has_answers", False) else ""
         raise UserError(
-            f"{source.title} has no answers: name their column, --answer COL, or give a --reward to measure by"
+            f"{source.title} has no answers{where}: name their column, --answer COL, or give a --reward to measure by"
         )
     rates = [accuracy(), answer_length()] if has_answers else [answer_length()]
     return rates if reward is None else [*rates, mean_reward(reward_for(reward, source))]
@@ -479,6 +480,12 @@ def best_of(
     source = find_task(task, data)
     if source is None or n < 1:
         raise UserError("best of what? give a task, and n of at least 1")
+    if not getattr(source, "has_held_out_answers", True):
+        title = getattr(source, "title", source.name)
+        raise UserError(
+            f"best_of@{n} is how often the chosen try is right, and {title} has no held-out answers: name their column,"
+            " --answer COL, or leave --best-of out"
+        )
     exam = Exam(source, [accuracy(), choice(reward_for(reward, source))], tries=n)
     how: dict[str, Any] = {"sampling": sampling, "trust": trust, "progress": progress}
     return evaluate(model, exam=exam, models=models, tasks=tasks, seed=seed, **how)

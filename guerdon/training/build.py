@@ -185,7 +185,17 @@ def _checked(recipe: Recipe | Study, prepared: Mapping[str, str]) -> Recipe | St
         asked = recipe.models.get(recipe.seats.get("policy", ""), next(iter(recipe.models.values()), None))
         fit_wordings(recipe, knows_roles(asked))
         recipe.check()
+        _check_tries(recipe)
     return recipe
+
+
+def _check_tries(recipe: Recipe) -> None:
+    """Refuse too few tries for a reward that compares those at a problem. A curriculum around another may ask twice."""
+    tries = getattr(recipe.curriculum, "tries", None)
+    formulas = [stage.formula for stage in recipe.stages if hasattr(stage, "formula")]
+    for leaf in (leaf for formula in formulas for leaf in formula.leaves if isinstance(tries, int)):
+        if hasattr(leaf, "check_tries"):
+            leaf.check_tries(tries)
 
 
 def find_task(task: Any, data: Any = None, of: Rows = "problems") -> TaskSource | None:

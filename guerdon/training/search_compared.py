@@ -99,7 +99,7 @@ def searched(
     how: dict[str, Any] = {"models": models, "tasks": tasks, "seed": seed, "trust": trust}
     how["sampling"] = sampling or Sampling()
     source = find_task(task, data)
-    if source is None or not getattr(source, "has_answers", True):
+    if source is None or not getattr(source, "has_held_out_answers", True):
         raise UserError("search is measured by right answers: give a task, or rows that have them (--answer COL)")
     ours = evaluate(model, task=source, env=search, **how)
     n = tries or max(1, min(MOST, round(ours["tokens"] / max(1.0, ours["length"]))))

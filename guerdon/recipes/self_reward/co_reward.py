@@ -49,6 +49,8 @@ def co_reward(
     votes: Literal["number", "text"] = "number",  # what tries are compared by: their last number, or their whole answer
 ) -> Recipe:
     """GRPO on the answer that most tries at the same problem in other words give."""
+    if base.curriculum.tries < 2:
+        raise UserError("co-reward holds a try to what those at another wording agree on: set tries=2 or more")
     base = paid_by(base, majority(answer=votes, by="wording", voters="others"))
     (credit,) = base.stages.credit
     credit.by = "ask"

@@ -24,6 +24,8 @@ from guerdon.rewards.formula.scores import Outcome, Scores, Where, numbers
 from guerdon.rewards.text.overlap import vote
 from guerdon.text.answers import MARKS
 
+ONE_VOTE = "majority compares tries at one problem, and no try has more than one vote: --set tries=8"
+
 
 @part
 class majority(Leaf):
@@ -80,6 +82,11 @@ class majority(Leaf):
                 "majority: `voters` and `weighted` are about sections of a group: name what splits it, by='wording'"
             )
 
+    def check_tries(self, tries: int) -> None:
+        """Refuse so many tries at each problem, before anything is played."""
+        if tries < 2 and not self.by:
+            raise UserError(ONE_VOTE)
+
     async def score(self, samples: Samples) -> list[Outcome]:
         texts = [fields.get("completion") for fields in samples.fields]
         votes = [None if text is None else vote(text, self.answer, self.marks, self.fallback) for text in texts]
@@ -88,7 +95,7 @@ class majority(Leaf):
         for (group, section), choice in zip(places, votes, strict=True):
             groups.setdefault(group, {}).setdefault(section, []).append(choice)
         if samples.play is not None and places and not any(self._cast(groups[g], at) > 1 for g, at in places):
-            raise UserError("majority compares tries at one problem, and no try has more than one vote: --set tries=8")
+            raise UserError(ONE_VOTE)
         heard = {place: self._tally(groups[place[0]], place[1]) for place in places}
         return [
             Outcome(Reason.NOT_APPLICABLE) if text is None else self._outcome(heard[place], choice)
