@@ -167,7 +167,7 @@ def _check_no_search(scorer: str | None, settings: dict[str, str]) -> None:
         raise UserError("--scorer needs --search NAME")
     if settings:
         raise UserError(
-            f"--set {next(iter(settings))} is no knob of the task or of sampling, and those of a search need --search NAME"
+            f"--set {next(iter(settings))} needs --search NAME; it is no knob of the task (guerdon show TASK) or of sampling"
         )
 
 
