@@ -90,7 +90,7 @@ def evaluate(
     task, rows = _asked_about(model, task, rows, trust)
     sampling = Sampling(temperature=0.0 if greedy else temperature, max_tokens=max_tokens or Sampling().max_tokens)
     others = _set_sampling(sampling, parse_settings(settings))
-    source, others = _with_knobs(task, rows, others, {} if given else _settings_of(model))
+    source, others = api.with_task_knobs(task, rows, others, {} if given else _settings_of(model))
     how: dict[str, Any] = {
         "task": source,
         "data": rows if source is task else None,
@@ -133,25 +133,6 @@ def _set_sampling(sampling: Sampling, settings: dict[str, str]) -> dict[str, str
         else:
             left[name] = value
     return left
-
-
-def _with_knobs(
-    task: str | None, rows: dict[str, Any] | None, settings: dict[str, str], trained: dict[str, Any]
-) -> tuple[Any, dict[str, str]]:
-    """The problems with their own knobs set, those that a run was trained with first, and the settings that are left. Without
-    any knob it is the name of the task."""
-    if not settings and not trained:
-        return task, settings
-    from guerdon.core.part import handles
-    from guerdon.exams.exam import Exam
-    from guerdon.training.build import find_task
-
-    exam = Exam(find_task(task, rows))
-    there = set(handles(exam, aliases=True))
-    own = {name: value for name, value in settings.items() if name.partition(".")[0] in there}
-    for name, value in {**{n: v for n, v in trained.items() if n.partition(".")[0] in there}, **own}.items():
-        set_knob(exam, name, value, text=isinstance(value, str))
-    return exam.source, {name: value for name, value in settings.items() if name not in own}
 
 
 def _settings_of(model: str) -> dict[str, Any]:

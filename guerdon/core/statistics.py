@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import combinations
 from typing import NamedTuple
 
 import numpy as np
@@ -428,3 +429,14 @@ def brier(chance: Sequence[float], truth: Sequence[float]) -> float:
     0.23
     """
     return math.fsum((p - y) ** 2 for p, y in zip(chance, truth, strict=True)) / max(len(chance), 1)
+
+
+def kendall(first: Sequence[float], second: Sequence[float]) -> float:
+    """Kendall's coefficient of two rankings without ties: pairs in the same order less those in the other, over all.
+
+    >>> kendall([0, 1, 2], [0, 1, 2]), kendall([0, 1, 2], [2, 1, 0]), round(kendall([0, 1, 2], [0, 2, 1]), 4)
+    (1.0, -1.0, 0.3333)
+    """
+    pairs = combinations(range(len(first)), 2)
+    signs = [1 if (first[i] < first[j]) == (second[i] < second[j]) else -1 for i, j in pairs]
+    return sum(signs) / len(signs)

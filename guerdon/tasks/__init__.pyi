@@ -35,6 +35,8 @@ from guerdon.tasks.field.reflection_tasks import debugged as debugged
 from guerdon.tasks.field.reflection_tasks import reflecting as reflecting
 from guerdon.tasks.field.sql_tasks import text_to_sql as text_to_sql
 from guerdon.tasks.files import rows as rows
+from guerdon.tasks.judging.lists_to_rank import ranked_lists as ranked_lists
+from guerdon.tasks.judging.lists_to_rank import ranked_rows as ranked_rows
 from guerdon.tasks.judging.problem_rewrites import Paraphrase as Paraphrase
 from guerdon.tasks.judging.problem_rewrites import paraphrase as paraphrase
 from guerdon.tasks.messages.note_tasks import notes as notes

@@ -102,6 +102,15 @@ def read_line(text: str, label: str = "first wrong line") -> int | str | None:
     return said
 
 
+def read_order(text: str, size: int, label: str = "verdict") -> list[int] | None:
+    """The order that a reply states of `size` things: each number from 1 once, the first stands first.
+
+    >>> [read_order(t, 3) for t in ("So:\\n**Verdict:** 2 > 1 > 3.", "Verdict: 2 > 1", "2, then 1, then 3")]
+    [[2, 1, 3], None, None]
+    """
+    return _last(text, label, lambda rest: _every_number(rest, size))
+
+
 def read_after(text: str, label: str) -> str | None:
     """What a reply says after a label, to the end of the line.
 
@@ -214,6 +223,11 @@ def _rated(text: str, low: int, high: int) -> Iterator[tuple[int, int]]:
         value = _on_scale(match, text, low, high)
         if value is not None:
             yield match.start(), value
+
+
+def _every_number(rest: str, size: int) -> list[int] | None:
+    numbers = [part.strip(_AROUND) for part in rest.split(">")]
+    return [int(each) for each in numbers] if sorted(numbers) == sorted(str(n + 1) for n in range(size)) else None
 
 
 def _line_or_none(rest: str) -> Any:  # a number, a word, or None

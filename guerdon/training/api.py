@@ -22,6 +22,7 @@ from guerdon.core.exam_result import ExamResult
 from guerdon.core.model import Model
 from guerdon.core.needs import Needs
 from guerdon.core.packages import with_brought
+from guerdon.core.part import handles, set_knob
 from guerdon.core.recipe import Recipe, Study
 from guerdon.core.seeds import derive
 from guerdon.core.task import Ask, Sampling, Task
@@ -397,6 +398,21 @@ def evaluate(
             fit(each.source, named.values())
             tell(each.source, named.values())
         return ExamResult(examined(named, exams, CountedEnv(played_in(source, env), count), seed, **how))
+
+
+def with_task_knobs(
+    task: Any, data: Any, settings: Mapping[str, str], trained: Mapping[str, Any]
+) -> tuple[Any, dict[str, str]]:
+    """The problems with their own knobs set, those that a run was trained with first, and the settings that are left. Without
+    any it is the name of the task."""
+    if not settings and not trained:
+        return task, {}
+    exam = Exam(find_task(task, data))
+    there = handles(exam, aliases=True)
+    own = {name: value for name, value in settings.items() if name.partition(".")[0] in there}
+    for name, value in {**{n: v for n, v in trained.items() if n.partition(".")[0] in there}, **own}.items():
+        set_knob(exam, name, value, text=isinstance(value, str))
+    return exam.source, {name: value for name, value in settings.items() if name not in own}
 
 
 def _policy_so_far(place: Any, trust: bool) -> Model | None:

@@ -150,6 +150,8 @@ class kept_experiences(FieldColumns):
 
     column: Column = "verified"
 
+    shelf = "select"
+
     def __call__(self, batch: Batch, play: Play) -> Batch:
         column, mine = batch.track_column(self.column, "kept_experiences"), batch.tracks_of([WRITES])
         kept = torch.where(column.missing, False, column.value >= 1.0)

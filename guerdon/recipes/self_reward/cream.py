@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
-from itertools import combinations
 from typing import Literal
 
 import torch
@@ -26,6 +25,7 @@ from guerdon.core.needs import Needs
 from guerdon.core.part import part
 from guerdon.core.play import Play
 from guerdon.core.recipe import Recipe, recipe
+from guerdon.core.statistics import kendall
 from guerdon.losses.pair import pairs_of
 from guerdon.models.frozen_copy import snapshot
 from guerdon.recipes.house.online_dpo import online_dpo
@@ -111,15 +111,3 @@ def ranking(values: Sequence[float]) -> list[int]:
     """
     order = sorted(range(len(values)), key=lambda i: values[i])
     return torch.tensor(order).argsort().tolist()
-
-
-def kendall(first: Sequence[int], second: Sequence[int]) -> float:
-    """Kendall's coefficient of two rankings without ties: pairs in the same order less those in the other, over all.
-
-    >>> kendall([0, 1, 2], [0, 1, 2]), kendall([0, 1, 2], [2, 1, 0]), round(kendall([0, 1, 2], [0, 2, 1]), 4)
-    (1.0, -1.0, 0.3333)
-    """
-    signs = [
-        1 if (first[i] < first[j]) == (second[i] < second[j]) else -1 for i, j in combinations(range(len(first)), 2)
-    ]
-    return sum(signs) / len(signs)

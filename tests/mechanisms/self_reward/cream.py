@@ -8,7 +8,8 @@ import torch
 from harness import Later, Mechanism, World, made, said_tries
 
 from guerdon.core.column import Column, Reason
-from guerdon.recipes.self_reward.cream import kendall, ranking
+from guerdon.core.statistics import kendall
+from guerdon.recipes.self_reward.cream import ranking
 from guerdon.select.pairs import paired
 
 TRIES = [([1], 4.0), ([2], 3.0), ([3], 2.0), ([4], 1.0)], [([5], 1.0), ([6], 2.0)], [([7], 1.0)]
@@ -94,6 +95,7 @@ S = [1 / (1 + exp(-z)) for z in (0.3, -0.3)]
 mechanism = Mechanism(
     "cream",
     source="arXiv:2410.12735; Raibows/CREAM, cal_consistency.py and sft_dpo_trainer.py, lines 88-105",
+    also=[kendall],
     equal={
         "as_sure_as.__call__: tracks[0] shuffled": "they are of one problem",
         "kendall: first[i] < first[j] -> first[i] <= first[j]": "no two have one rank",
