@@ -17,6 +17,7 @@ import torch
 from torch import nn
 
 from guerdon.core.errors import UserError, require_extra
+from guerdon.core.seeds import seed_torch
 from guerdon.models import huggingface, value_head
 from guerdon.models.architectures import LARGEST, MOST_LAYERS, shown
 from guerdon.models.chat import Chat
@@ -125,7 +126,7 @@ def fresh_net(config: Any, dtype: torch.dtype, seed: int) -> nn.Module:
     """The model with weights made from a seed."""
     transformers = library(str(config.model_type))
     with torch.random.fork_rng(), _opening(transformers, Path("config.json")):
-        torch.manual_seed(seed)
+        seed_torch(seed)
         net = transformers.AutoModelForCausalLM.from_config(config, dtype=dtype, trust_remote_code=False)
         return _checked(net)
 

@@ -16,7 +16,7 @@ from torch.nn.functional import cross_entropy
 
 from guerdon.core.optim import adam, sgd
 from guerdon.core.schedule import at
-from guerdon.core.seeds import derive, generator
+from guerdon.core.seeds import derive, generator, seed_torch
 from guerdon.studies.digits import CLASSES, PIXELS, Examples
 
 Opt = adam | sgd
@@ -34,7 +34,7 @@ RATES = {
 def network(seed: int, *, hidden: int = 64) -> nn.Sequential:
     """One hidden layer, with the weights of this seed."""
     with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(derive(seed, "network"))
+        seed_torch(derive(seed, "network"))
         return nn.Sequential(nn.Linear(PIXELS, hidden), nn.ReLU(), nn.Linear(hidden, CLASSES))
 
 

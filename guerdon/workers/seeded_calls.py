@@ -9,6 +9,8 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from guerdon.core.seeds import seed_torch
+
 SEED = "\0seed"  # no argument of a function can have this name
 
 
@@ -32,5 +34,5 @@ class Seeded:
         if "numpy" in loaded:
             loaded["numpy"].random.seed(seed % (1 << 32))
         if "torch" in loaded:
-            loaded["torch"].manual_seed(seed)
+            seed_torch(seed)
         return self.function(**given)

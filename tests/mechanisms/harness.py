@@ -36,6 +36,7 @@ import guerdon as gd
 from guerdon.core.column import Column, Reason
 from guerdon.core.example import ExamplePlay
 from guerdon.core.pack import pack
+from guerdon.core.seeds import seed_torch
 from guerdon.envs.simple import single_turn
 from guerdon.models.tables import FNV_START, _mix, _place
 from guerdon.training.catalog import find_recipe, listings
@@ -403,7 +404,7 @@ def quietly(compute: Callable[[], Any]) -> Any:
     """With random numbers that are the same every time, and nothing that numpy warns of let through."""
     random.seed(0)
     np.random.seed(0)
-    torch.manual_seed(0)
+    seed_torch(0)
     with warnings.catch_warnings():
         warnings.simplefilter("error", RuntimeWarning)
         return compute()
