@@ -68,6 +68,11 @@ class Exam:
         """What knows right from wrong: the source, or the task that it asks about; None where neither does."""
         return next((s for s in (self.source, getattr(self.source, "task", None)) if hasattr(s, "check")), None)
 
+    @property
+    def goes_without_truth(self) -> bool:
+        """Whether all that it measures can be measured where nobody knows which answers are right."""
+        return bool(self.metrics) and all(TRUTH not in getattr(metric, "needs", ()) for metric in self.metrics)
+
     def asks(self, tasks: int, tries: int, play: Play, drawn: int | None = None) -> list[Ask]:
         """The first problems of the source, or those that the seed `drawn` draws; whatever a source asks itself."""
         if hasattr(self.source, "exam_asks"):

@@ -207,7 +207,8 @@ def prepare(wanted: TrainRequest, origin: Origin | None = None) -> Ready:
         built, wanted = build(request, typed), replace(wanted, steps=None)  # those of each of its runs
     total = set_length(built, wanted.steps, wanted.budget)
     options, seed = wanted.options or Options(), wanted.seed or 0
-    if not getattr(built.task, "has_held_out_answers", True) and isinstance(built.recipe, Recipe):
+    exams = built.recipe.exams if isinstance(built.recipe, Recipe) else []
+    if not getattr(built.task, "has_held_out_answers", True) and not all(exam.goes_without_truth for exam in exams):
         options = replace(options, eval_tasks=0)  # held-out rows without answers: there is no accuracy
     if (
         isinstance(built.recipe, Recipe) and truth_column(options.truth, built.recipe) is not None

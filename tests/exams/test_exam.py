@@ -311,3 +311,10 @@ def test_a_problem_is_made_once_however_often_the_exam_is_sat(tmp_path):
     assert made == [0, 1, 2, 3, 4]
     exam.source = parity()
     assert [ask.task for ask in exam.asks(2, 1, None)] == [parity().get("test", i) for i in range(2)]
+
+
+def test_an_exam_goes_without_truth_where_no_metric_asks_what_is_right():
+    size = gd.reward(lambda completion: float(len(completion)), isolate=False)
+    judged = [gd.exams.answer_length(), gd.exams.mean_reward(size)]
+    exams = [gd.Exam(gd.tasks.load("chain:1"), metrics) for metrics in ([], judged, [*judged, gd.exams.accuracy()])]
+    assert [exam.goes_without_truth for exam in exams] == [False, True, False]

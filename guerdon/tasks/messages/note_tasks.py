@@ -145,7 +145,8 @@ class notes:
             prompt = WRITE.format(kind=kind, facts=listed, rules=rules)
         else:
             spoilt = ["forbidden word", *draw.sample(("tone wrong", "too long"), faults - 1)]
-            prompt = REWRITE.format(draft=written_note(meta, draw, spoilt), rules=rules)
+            meta["draft"] = written_note(meta, draw, spoilt)
+            prompt = REWRITE.format(draft=meta["draft"], rules=rules)
         return prompt, right[0], meta
 
     def _notes(self, draw: random.Random) -> dict[str, Any] | None:
