@@ -15,7 +15,7 @@ from guerdon.losses.imitation import advantage_weighted, sft, step_values, weigh
 from guerdon.losses.pair import anchored, better_nll, dpo, list_ranking, odds_ratio
 from guerdon.losses.penalties import entropy, kl
 from guerdon.losses.policy import clipped, masked, reweighted, sampled, truncated
-from guerdon.losses.reward_modelling import bradley_terry, implicit_outcome, outcome, step_labels
+from guerdon.losses.reward_modelling import bradley_terry, discriminator, implicit_outcome, outcome, step_labels
 from guerdon.losses.signs import by_sign
 from guerdon.losses.terms import on
 from guerdon.losses.unpaired import kto
@@ -77,6 +77,7 @@ LOSSES = {
     "step labels": step_labels(good=0.5),
     "step values": step_values(),
     "outcome, degrees": whole_value("label", weight=0.5),
+    "discriminator": discriminator("label"),
     "implicit outcome": implicit_outcome(0.5, target="label"),
     "forward": distilled(mix=0.0),
     "reverse": distilled(mix=1.0, rest="renormalise"),

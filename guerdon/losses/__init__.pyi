@@ -24,6 +24,7 @@ from guerdon.losses.policy import reweighted as reweighted
 from guerdon.losses.policy import sampled as sampled
 from guerdon.losses.policy import truncated as truncated
 from guerdon.losses.reward_modelling import bradley_terry as bradley_terry
+from guerdon.losses.reward_modelling import discriminator as discriminator
 from guerdon.losses.reward_modelling import implicit_outcome as implicit_outcome
 from guerdon.losses.reward_modelling import outcome as outcome
 from guerdon.losses.reward_modelling import step_labels as step_labels

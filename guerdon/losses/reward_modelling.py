@@ -128,6 +128,54 @@ class outcome(Term):
 
 
 @part
+class discriminator(Term):
+    r"""$-w\,[y\log\sigma(r) + (1-y)\log\sigma(-r)]$ with $y=1$ for a demonstration and 0 for a policy's own try, the mean over
+    tracks: a reward that is raised on demonstrations and lowered on tries.
+
+    Where both sides weigh the same its optimum is $r = \log\frac{p_{demonstration}}{p_{policy}}$, 0 where the two are alike:
+    the discriminator of adversarial imitation (Ho and Ermon 2016, GAIL, arXiv:1606.03476), of which inverse reinforcement
+    learning by the likelihood of demonstrations is the other form. `weight` is a column of $w$, which evens the sides where
+    one is larger. `kind` is a column with the number of the head's output that is a track's reward, for a head of several.
+
+    Assumes demonstrations of the problems that the policy tries: of others, the problem itself tells them apart. Biased in
+    how large it is wherever one side is seen again: it is then surer than any log-ratio. Notes `told_apart`, the share
+    of the weights on tracks on their own side of 0 (0 itself counts half).
+
+    Args:
+        label: column: 1 for a demonstration, 0 for a try.
+        kind: column with the number of the output; without one, the head has one output.
+        weight: column of weights; all 1 without one.
+        reading: reading of the model that is the reward.
+
+    >>> import torch
+    >>> import guerdon as gd
+    >>> from guerdon.core.example import example_tries
+    >>> batch = example_tries([[1.0, 0.0]])
+    >>> round(float(gd.losses.discriminator("reward")(batch, {"final": torch.tensor([1.0, 1.0])})[0]), 4)  # 1.6265 / 2
+    0.8133
+    """
+
+    label: Needs = "demonstrated"
+    kind: Needs = ""
+    weight: Needs = ""
+    reading: str = "final"
+
+    @property
+    def wants(self) -> tuple[str, ...]:
+        return (self.reading,)
+
+    def __call__(self, batch: Batch, live: Mapping[str, Tensor]) -> tuple[Tensor, dict[str, Tensor]]:
+        logit = live[self.reading]
+        if self.kind and logit.dim() > 1:
+            logit = logit.gather(1, batch[self.kind].long()[:, None])[:, 0]
+        label = batch[self.label].to(logit.dtype)
+        weight = batch[self.weight].to(logit.dtype) if self.weight else torch.ones_like(logit)
+        loss = weight * binary_cross_entropy_with_logits(logit, label, reduction="none")
+        apart = weight * (torch.sign(logit.detach()) * (2 * label - 1) + 1) / 2
+        return reduce_tracks(loss, batch), {"told_apart": reduce_tracks(apart, batch)}
+
+
+@part
 class step_labels(Term):
     r"""$-[y\log\sigma(v) + (1-y)\log\sigma(-v)]$ at every step that has a label $y$, with $v$ the reading just after
     it.

@@ -36,13 +36,14 @@ class head:
     """What a model's `value` may be in place of True: a head that returns `outputs` numbers, where True is one.
 
     With several, the readings `value`, `after` and `final` have so many numbers a row. `width` puts a hidden layer of so many
-    units before them, bent by `bend` (0: none, the head is linear). A fresh head returns 0: its last layer is zero. The layer
-    before that is the same for every seed of a run.
+    units before them, bent by `bend` (0: none, the head is linear). A fresh head returns `begin`: the weights of its last layer
+    are zero. The layer before that is the same for every seed of a run.
 
     Args:
         outputs: numbers for each row.
         width: units of a hidden layer; 0 for none.
         bend: its activation.
+        begin: what a fresh head returns: the log-odds of a rare label, say.
 
     >>> import guerdon as gd
     >>> gd.models.head(outputs=3, width=64)
@@ -52,6 +53,7 @@ class head:
     outputs: int = knob(default=1, ge=1)
     width: int = knob(default=0, ge=0)
     bend: Literal["tanh", "gelu"] = "tanh"
+    begin: float = knob(default=0.0, absent=0.0)
 
 
 def asked(where: str, value: bool | head) -> head | None:
@@ -75,7 +77,7 @@ class ValueHead(nn.Module):
             self.inner_bias = nn.Parameter(torch.zeros(form.width))
         rows = (form.outputs,) if form.outputs > 1 else ()
         self.weight = nn.Parameter(torch.zeros(*rows, form.width or size))
-        self.bias = nn.Parameter(torch.zeros(rows))
+        self.bias = nn.Parameter(torch.full(rows, form.begin))
 
     def forward(self, hidden: Tensor) -> Tensor:
         """[N] or [N, O] from [N, E]."""

@@ -24,7 +24,7 @@ from guerdon.losses.critic import value
 from guerdon.losses.distillation import distilled, divergence
 from guerdon.losses.pair import anchored, better_nll, dpo, odds_ratio
 from guerdon.losses.penalties import estimate, kl, kl_cost
-from guerdon.losses.reward_modelling import bradley_terry, implicit_outcome, outcome, step_labels
+from guerdon.losses.reward_modelling import bradley_terry, discriminator, implicit_outcome, outcome, step_labels
 from guerdon.losses.unpaired import kto, mismatched_kl
 from guerdon.models.frozen_copy import snapshot
 from guerdon.models.language_model import lm
@@ -382,6 +382,37 @@ def test_outcomes_by_hand():
     assert found == pytest.approx((-math.log(sigmoid(0.5)) + second) / 2)
     brier = ((1 - sigmoid(0.5)) ** 2 + (sigmoid(1.25) - 0.25) ** 2) / 2
     assert noted["outcome_error"] == pytest.approx(brier)
+
+
+THIRDS, LESS = [1 / 3] * 3, [0.6, 0.3, 0.1]  # chances of three texts
+
+
+def test_discriminators_by_hand():
+    given = {"side": [1.0, 0.0], "output": [1.0, 0.0], "evened": [0.5, 3.0]}
+    batch = tracks(2, 1).with_cols({name: column("track", values) for name, values in given.items()})
+    demonstrated, tried = -math.log(sigmoid(0.5)), -math.log(sigmoid(-1.25))
+    found, noted = derived(discriminator("side"), batch, {"final": [0.5, 1.25]})
+    assert found == pytest.approx((demonstrated + tried) / 2) and noted == pytest.approx({"told_apart": 0.5})
+    found, noted = derived(discriminator("side", weight="evened"), batch, {"final": [0.5, 1.25]})
+    assert found == pytest.approx((0.5 * demonstrated + 3 * tried) / 2) and noted == pytest.approx({"told_apart": 0.25})
+    several = {"final": [[9.0, 0.5], [1.25, -9.0]]}
+    assert derived(discriminator("side", "output"), batch, several)[0] == pytest.approx((demonstrated + tried) / 2)
+    assert derived(discriminator("side"), batch, {"final": [0.0, 0.0]})[1] == pytest.approx({"told_apart": 0.5})
+
+
+def test_a_discriminator_of_equal_distributions_ends_at_a_half_and_of_others_at_their_ratio():
+    """Both sides draw one of three texts, and each text has a score of its own: the optimum is the log-ratio."""
+    for own, ends in ((THIRDS, [0.5] * 3), (LESS, [x / (x + y) for x, y in zip(THIRDS, LESS, strict=True)])):
+        texts = [0, 1, 2, 0, 1, 2]
+        columns = {"side": [1.0] * 3 + [0.0] * 3, "share": [6 * x / 2 for x in (*THIRDS, *own)]}
+        batch = tracks(*[1] * 6).with_cols({name: column("track", values) for name, values in columns.items()})
+        score = torch.tensor([1.0, -2.0, 0.5], dtype=torch.float64, requires_grad=True)
+        for _ in range(400):
+            (slope,) = torch.autograd.grad(
+                discriminator("side", weight="share")(batch, {"final": score[texts]})[0], score
+            )
+            score = (score - 4.0 * slope).detach().requires_grad_()
+        assert torch.sigmoid(score).tolist() == pytest.approx(ends, abs=0.02)
 
 
 def test_step_labels_by_hand_and_steps_without_one():

@@ -53,6 +53,14 @@ def test_a_fresh_head_says_nothing(tmp_path):
     assert (found["value"] == 0).all() and found["final"].tolist() == [0.0, 0.0, 0.0]
 
 
+def test_a_fresh_head_begins_where_it_is_told(tmp_path):
+    small_lm(tmp_path)
+    model = lm(source=str(tmp_path), value=value_head.head(begin=-3.5))
+    model.start(0, {})
+    found = model.read(recited(model), ["value", "final"])
+    assert (found["value"] == -3.5).all() and found["final"].tolist() == [-3.5] * 3
+
+
 def test_value_is_read_before_each_action_and_final_after_the_last(tmp_path):
     model = made(tmp_path)
     cut = said(model, "x + 4 = 9", "so the", end=End.CUT)

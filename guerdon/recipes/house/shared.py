@@ -15,6 +15,7 @@ from guerdon.envs.simple import single_turn
 from guerdon.exams.exam import Exam
 from guerdon.losses.penalties import kl as divergence
 from guerdon.models.frozen_copy import snapshot
+from guerdon.rewards.asking.by_name import find_reward
 from guerdon.rewards.formula.reward import Reward, as_reward
 from guerdon.rewards.stage.score_stages import checker, score, verified
 from guerdon.select.pairs import paired
@@ -29,6 +30,11 @@ def scored(task: Any, reward: Any) -> list[Any]:
 def worth(source: Any, reward: Any) -> Reward:
     """What a try is worth, as a reward that others can be added to: the one given, or the task's own verdict."""
     return checker(source) if reward is None else as_reward(reward)
+
+
+def chosen(reward: Any) -> Reward | None:
+    """A reward that a knob names (FILE.py:NAME, one on the shelf, a trained one's folder), or as it is; None for ""."""
+    return None if reward == "" else as_reward(find_reward(reward) if isinstance(reward, str) else reward)
 
 
 def paid_by(base: Recipe, reward: Any) -> Recipe:

@@ -26,10 +26,10 @@ from guerdon.exams.exam import Exam
 from guerdon.exams.rates import accuracy, answer_length
 from guerdon.exams.rewards_given import mean_reward
 from guerdon.recipes.house.ppo import ppo
-from guerdon.rewards.asking.by_name import find_reward
+from guerdon.recipes.house.shared import chosen
 from guerdon.rewards.asking.function import Leaf
 from guerdon.rewards.formula.algebra import blend
-from guerdon.rewards.formula.reward import Reward, as_reward
+from guerdon.rewards.formula.reward import as_reward
 from guerdon.rewards.stage.score_stages import score, verified
 from guerdon.rewards.text.answers import token_f1
 from guerdon.rewards.text.message_checks import note_score
@@ -81,11 +81,6 @@ def inappropriateness_rewriting(
     measured = [mean_reward(judge, name) for name, judge in judges.items() if judge is not None]
     base.exams = [Exam(source, [*rates, *measured])]
     return base
-
-
-def chosen(reward: Any) -> Reward | None:
-    """A reward by name or as it is; None where there is none."""
-    return None if reward == "" else find_reward(reward) if isinstance(reward, str) else as_reward(reward)
 
 
 @part
