@@ -70,7 +70,7 @@ class Exam:
 
     @property
     def goes_without_truth(self) -> bool:
-        """Whether all that it measures can be measured where nobody knows which answers are right."""
+        """Whether all that it measures can be measured where it is not known which answers are right."""
         return bool(self.metrics) and all(TRUTH not in getattr(metric, "needs", ()) for metric in self.metrics)
 
     def asks(self, tasks: int, tries: int, play: Play, drawn: int | None = None) -> list[Ask]:

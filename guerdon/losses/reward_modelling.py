@@ -137,7 +137,7 @@ class discriminator(Term):
     learning by the likelihood of demonstrations is the other form. `weight` is a column of $w$, which evens the sides where
     one is larger. `kind` is a column with the number of the head's output that is a track's reward, for a head of several.
 
-    Assumes demonstrations of the problems that the policy tries: of others, the problem itself tells them apart. Biased in
+    Assumes demonstrations of the problems that the policy tries: of others, the problem itself gives them away. Biased in
     how large it is wherever one side is seen again: it is then surer than any log-ratio. Notes `told_apart`, the share
     of the weights on tracks on their own side of 0 (0 itself counts half).
 

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
+from guerdon.core.part import part
+from guerdon.core.task import Ask
 from guerdon.curricula.demonstrations import contrasts, dataset_rows
 from guerdon.select.pairs import paired
+from guerdon.select.second_roles import Tried
 from guerdon.tasks.recited_rows import RecitedRows
 
 
@@ -27,3 +31,15 @@ def all_pairs(task: Any) -> paired:
 def to_recite(task: Any, wrong: int) -> Any:
     """A file's own answers, or of a task gold solutions and `wrong` near-misses each."""
     return dataset_rows(task) if brings_answers(task) else contrasts(task, wrong=wrong)
+
+
+@part
+class demonstration:
+    """The ask of tries at a problem, once more, with its solution or else its answer to recite; none where that is empty."""
+
+    source: Any
+
+    def __call__(self, tried: Sequence[Tried]) -> Ask | None:
+        ask = tried[0].episode.ask
+        text = self.source.solution(ask.task) if hasattr(self.source, "solution") else ask.task.answer
+        return ask.but(n=1, note={"say": [text]}) if text.strip() else None

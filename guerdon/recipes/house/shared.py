@@ -18,6 +18,7 @@ from guerdon.models.frozen_copy import snapshot
 from guerdon.rewards.asking.by_name import find_reward
 from guerdon.rewards.formula.reward import Reward, as_reward
 from guerdon.rewards.stage.score_stages import checker, score, verified
+from guerdon.rewards.text.message_checks import note_score
 from guerdon.select.pairs import paired
 
 
@@ -35,6 +36,11 @@ def worth(source: Any, reward: Any) -> Reward:
 def chosen(reward: Any) -> Reward | None:
     """A reward that a knob names (FILE.py:NAME, one on the shelf, a trained one's folder), or as it is; None for ""."""
     return None if reward == "" else as_reward(find_reward(reward) if isinstance(reward, str) else reward)
+
+
+def forbidden_words() -> Reward:
+    """Of a note of `notes`, the share of forbidden words that it does not use."""
+    return note_score({"facts": 0.0, "tone": 0.0, "length": 0.0, "words": 1.0})
 
 
 def paid_by(base: Recipe, reward: Any) -> Recipe:

@@ -1,15 +1,14 @@
 """DR-IRL with GRPO-S: a reward for every kind of problem, learned from demonstrations, and GRPO that pays difficult ones more.
 
 Paper: Cheng et al. 2025, Inverse reinforcement learning with dynamic reward scaling (arXiv:2503.18991), read in its abstracts.
-For each kind (theirs are seven kinds of harm) a reward is raised on demonstrations and lowered on the policy's own tries; then
-GRPO's rewards are scaled by difficulty, a product of data hardness (similarity to the demonstration) and of the model's
-responsiveness (the gap between the rewards of the demonstration and of its tries). Demonstrations are the solutions of the data
-(`--solution`, else `--answer`), kinds those of `--kind`, of a mixture, or of messages on `notes`. Ours, for no formula could
-be read: the reward is an output of one model for each kind, taught by `discriminator` in each step before it is used, so that
-its optimum is the log-ratio of demonstrations to tries; hardness is 1 less the cosine of mean states of the start model;
-each factor is 2 sigmoid of its standard score among the problems of the step, 1 on average; and it multiplies advantages, since
-GRPO divides by the spread of rewards and would take off a factor that all tries at a problem share. Leaves out: how they write
-demonstrations, and that all kinds have as many (repeat rows).
+For each kind (of harm, theirs) a reward is raised on demonstrations and lowered on the policy's tries; GRPO's rewards are
+scaled by difficulty, data hardness (similarity to the demonstration) times responsiveness (the gap between rewards of
+demonstration and tries). Demonstrations are the data's solutions (`--solution`, else `--answer`), kinds those of `--kind`, of a
+mixture, or of messages on `notes`. Ours, for no formula could be read: a reward is one output of a scorer, taught by
+`discriminator` in each step before its use; hardness is 1 less the cosine of mean states of the start model; a factor is 2
+sigmoid of a standard score among the step's problems, and multiplies advantages, for what all tries at a problem share is lost
+where rewards are divided by their spread.
+Leaves out: how they write demonstrations, and that all kinds have as many (repeat rows).
 """
 
 from __future__ import annotations
@@ -19,11 +18,11 @@ from typing import Any, Literal
 
 import torch
 from torch import Tensor
+from torch.nn.functional import normalize
 
 from guerdon.core.batch import Batch
 from guerdon.core.column import Column, Reason
-from guerdon.core.field_columns import FieldColumns, Gives
-from guerdon.core.field_columns import Needs as Reads
+from guerdon.core.field_columns import FieldColumns
 from guerdon.core.learn import Learn
 from guerdon.core.levels import gather_up
 from guerdon.core.model import Model
@@ -32,18 +31,18 @@ from guerdon.core.optim import adam
 from guerdon.core.part import part
 from guerdon.core.play import Play
 from guerdon.core.recipe import Recipe, recipe
-from guerdon.core.task import Ask, Task, kinds_of
-from guerdon.curricula.plain import uniform
+from guerdon.core.task import Task, kinds_of
 from guerdon.envs.contrasting import side_by_side
 from guerdon.losses.reward_modelling import discriminator
 from guerdon.models.value_head import head
 from guerdon.recipes.house.grpo import grpo
+from guerdon.recipes.house.recited import demonstration
 from guerdon.recipes.process.second_models import begun, scorer_beside
 from guerdon.rewards.asking.samples import Samples
 from guerdon.rewards.formula.scores import Outcome, outcome_of
 from guerdon.rewards.model.model_reading import ModelLeaf, sample_tokens, too_long
 from guerdon.rewards.stage.score_stages import score
-from guerdon.select.second_roles import Tried, follow_up
+from guerdon.select.second_roles import follow_up
 from guerdon.tasks.messages.note_words import KINDS
 
 GIVEN, SCORER, START = "given", "scorer", "reference"  # the role that recites demonstrations; models
@@ -72,11 +71,10 @@ def dr_irl_grpo_s(
     scorer.value = head(outputs=len(kinds)) if len(kinds) > 1 else scorer.value
     base.models |= {SCORER: scorer, START: begun("policy", model)}
     base.seats[GIVEN], credit.reward = START, "reward"
-    base.curriculum = demonstrated(task, base.curriculum.tries)
     learned = learned_reward(kinds)
     base.stages = [
         truth,
-        follow_up(side_by_side(role=GIVEN), as_shown, per="ask"),
+        follow_up(side_by_side(role=GIVEN), demonstration(task), per="ask"),
         two_sides(kinds),
         Learn(SCORER, discriminator(kind="kind", weight="evened"), opt=adam(lr=scorer_lr)),
         score(learned, "demonstration_reward", role=GIVEN),
@@ -90,8 +88,7 @@ def dr_irl_grpo_s(
 
 def kinds_in(task: Any) -> tuple[str, ...]:
     """The kinds that rewards are learned for: of messages, on notes."""
-    first = task.get("train", 0)
-    return tuple(KINDS) if first.meta.get("kind") in KINDS else tuple(kinds_of(task))
+    return tuple(KINDS) if task.get("train", 0).meta.get("kind") in KINDS else tuple(kinds_of(task))
 
 
 def kind_of(task: Task, kinds: Sequence[str]) -> int:
@@ -101,26 +98,9 @@ def kind_of(task: Task, kinds: Sequence[str]) -> int:
 
 
 @part
-class demonstrated(uniform):
-    """Problems in turn, each with its demonstration to recite: `source.solution(task)`, or the task's answer."""
-
-    def draw(self, n: int, play: Play) -> list[Ask]:
-        solve = getattr(self.task, "solution", lambda task: task.answer)
-        return [ask.but(note={"say": [solve(ask.task)]}) for ask in super().draw(n, play)]
-
-
-def as_shown(tried: Sequence[Tried]) -> Ask | None:
-    """The ask of tries at a problem, once more, for its demonstration; none where it has none."""
-    ask = tried[0].episode.ask
-    return ask.but(n=1) if ask.note["say"][0].strip() else None
-
-
-@part
 class two_sides(FieldColumns):
-    """What a discriminator needs of each track: `demonstrated`, 1 or 0; `kind`, the number of its problem's kind; and `evened`,
-    a weight by which, in each kind, demonstrations weigh as much as tries. A kind of which there is one side alone, or a
-    problem of no kind, has none of them.
-    """
+    """Of each track `demonstrated`, 1 or 0; `kind`, the number of its problem's kind; `evened`, a weight by which a kind's
+    demonstrations weigh as much as its tries. There is none where a kind has one side alone, or is unknown."""
 
     kinds: tuple[str, ...]
 
@@ -128,26 +108,22 @@ class two_sides(FieldColumns):
     shelf = "select"
 
     def __call__(self, batch: Batch, play: Play) -> Batch:
-        told = batch.tracks_of([GIVEN])
-        used = (told | batch.tracks_of(["policy"])) & ~batch.failed_K
+        told_K = batch.tracks_of([GIVEN])
         number = [kind_of(batch.episodes[e].task, self.kinds) for e in batch.episode[batch.leaf].tolist()]
-        kind_K = torch.tensor(number, device=told.device)
-        used &= kind_K >= 0
-        both = kind_K.clamp(min=0) * 2 + told
-        size_K = torch.bincount(both[used], minlength=2 * len(self.kinds))[both]
-        other_K = torch.bincount(both[used], minlength=2 * len(self.kinds))[both ^ 1]
-        used &= other_K > 0
-        evened_K = (size_K + other_K) / (2 * size_K.clamp(min=1))
-        reason = torch.where(used, 0, int(Reason.NOT_APPLICABLE)).to(torch.int8)
-        values = zip(self.gives, (told.float(), kind_K.float(), evened_K.float()), strict=True)
-        return batch.with_cols({name: Column("track", torch.where(used, x, torch.nan), reason) for name, x in values})
+        kind_K = torch.tensor(number, device=told_K.device)
+        used_K = (told_K | batch.tracks_of(["policy"])) & ~batch.failed_K & (kind_K >= 0)
+        alike = used_K & used_K[:, None] & (kind_K == kind_K[:, None])  # [K, K]
+        of_kind, own_side = alike.sum(1), (alike & (told_K == told_K[:, None])).sum(1)
+        used_K &= own_side < of_kind
+        reason = torch.where(used_K, 0, int(Reason.NOT_APPLICABLE)).to(torch.int8)
+        values = zip(self.gives, (told_K, kind_K, of_kind / (2 * own_side)), strict=True)
+        cols = {name: Column("track", torch.where(used_K, x.float(), torch.nan), reason) for name, x in values}
+        return batch.with_cols(cols)
 
 
 @part
 class learned_reward(ModelLeaf):
-    """The scorer's output for the kind of a sample's problem, at its end: the log-odds that it is a demonstration. *Not
-    applicable* to a problem of no kind.
-    """
+    """The scorer's output for the kind of a sample's problem: the log-odds that it is a demonstration."""
 
     kinds: tuple[str, ...]
 
@@ -163,41 +139,36 @@ class learned_reward(ModelLeaf):
 
 @part
 class scaled_by_difficulty(FieldColumns):
-    r"""$A \cdot f(h) \cdot f(g)$ with $f(x) = 2\sigma((x - \bar x)/s)$ over the problems of the step, which is 1 where all are
-    alike or nothing is known. $h$ is 1 less the mean cosine of tries and demonstration, by the mean states of the start model,
-    and $g$ the demonstration's reward less the tries' mean. Logs both.
-    """
+    r"""$A f(h) f(g)$ with $f(x) = 2\sigma((x - \bar x)/s)$ over the step's problems, 1 where nothing is known. $h$ is 1 less
+    the mean cosine of tries and demonstration, $g$ the demonstration's reward less the tries' mean. Logs both."""
 
     scale: Literal["both", "hardness", "responsiveness", "none"] = "both"
-    reward: Reads = "reward"
-    demonstration: Reads = "demonstration_reward"
-    states: Reads = f"{START}.hidden"
-    advantage: Reads = "advantage"
-    gives_to: Gives = "advantage"
 
+    needs, gives = ("reward", "demonstration_reward", f"{START}.hidden", "advantage"), ("advantage",)
     shelf = "credit"
 
     def __call__(self, batch: Batch, play: Play) -> Batch:
         keys = [batch.episodes[e].task.key for e in batch.episode[batch.leaf].tolist()]
         place = {key: n for n, key in enumerate(dict.fromkeys(keys))}
         problem_K = torch.tensor([place[key] for key in keys], device=batch.seg.device)
-        told_K, own_K = (batch.tracks_of([role]) & ~batch.failed_K for role in (GIVEN, "policy"))
 
-        def mean(x_K: Tensor, of_K: Tensor) -> Tensor:
-            """[Q] of each problem, over the tracks `of_K` that have a value; NaN without one."""
-            return gather_up(torch.where(of_K, x_K.double(), torch.nan), problem_K, len(place), "mean")
+        def mean(x_K: Tensor, role: str) -> Tensor:
+            own = torch.where(batch.tracks_of([role]) & ~batch.failed_K, x_K.double(), torch.nan)
+            return gather_up(own, problem_K, len(place), "mean")
 
-        state_K = unit(mean_states(batch, batch[self.states].double()))
-        there = torch.stack([mean(x, told_K) for x in state_K.T], 1)[problem_K]
-        hard = 1 - mean((state_K * unit(there)).sum(1), own_K)
-        gap = mean(batch[self.demonstration], told_K) - mean(batch[self.reward], own_K)
+        reward, told, state, column = (batch.cols[name] for name in self.needs)
+        step, track = batch.track_steps
+        sums = state.value.new_zeros(batch.K, state.value.shape[1]).index_add_(0, track, state.value[step])
+        state_K = normalize(sums.double())
+        there_K = torch.stack([mean(x, GIVEN) for x in state_K.T], 1)[problem_K]
+        hard = 1 - mean((state_K * normalize(there_K)).sum(1), "policy")
+        gap = mean(told.value, GIVEN) - mean(reward.value, "policy")
         play.log(hardness=float(hard.nanmean().nan_to_num()), reward_gap=float(gap.nanmean().nan_to_num()))
-        factor = torch.ones_like(gap)
+        value = column.value
         for name, x in (("hardness", hard), ("responsiveness", gap)):
-            factor = factor * sigmoid_score(x) if self.scale in (name, "both") else factor
-        column = batch.cols[self.advantage]
-        by_S = batch.down(factor[problem_K], "track").to(column.value.dtype)
-        return batch.with_cols({self.gives_to: Column(column.level, column.value * by_S, column.reason)})
+            if self.scale in (name, "both"):
+                value = value * batch.down(sigmoid_score(x)[problem_K], "track").to(value.dtype)
+        return batch.with_cols({"advantage": Column(column.level, value, column.reason)})
 
 
 def sigmoid_score(x: Tensor) -> Tensor:
@@ -206,18 +177,5 @@ def sigmoid_score(x: Tensor) -> Tensor:
     >>> sigmoid_score(torch.tensor([1.0, 3.0, float("nan")]))  # standard scores -1 and 1
     tensor([0.5379, 1.4621, 1.0000])
     """
-    known = x[~x.isnan()]
-    spread = known.std(correction=0) if len(known) else x.new_zeros(())
-    score = (x - known.mean()) / spread if spread > 0 else torch.zeros_like(x)
-    return 2 * torch.sigmoid(score.nan_to_num(0.0))
-
-
-def mean_states(batch: Batch, state_S: Tensor) -> Tensor:
-    """[K, E] the mean over each track's steps."""
-    step, track = batch.track_steps
-    total = state_S.new_zeros(batch.K, state_S.shape[1]).index_add_(0, track, state_S[step])
-    return total / torch.bincount(track, minlength=batch.K).clamp(min=1)[:, None]
-
-
-def unit(x: Tensor) -> Tensor:
-    return torch.nn.functional.normalize(x, dim=1)
+    gap = x - x.nanmean()
+    return 2 * torch.sigmoid((gap / gap.square().nanmean().sqrt().clamp(min=1e-6)).nan_to_num(0.0))

@@ -7,8 +7,8 @@ model to start from (40-43). No pair of texts is needed. With `alpha=1` a text w
 to the original is the other part. The classifier is `--reward`; a second one, which is not trained on (`held_out`), judges
 held-out rewritings: what rises by the first alone has been hacked. On `notes`, which is taken in its rewriting form, the first
 knows the words that a problem forbids, the second the rude words of all. Different: similarity is the F1 of words where
-theirs is BERTScore's (give one as `similarity`); the critic is a model of its own; rates and sampling are the house's. Leaves
-out: their cosine schedule, adapter (`--set lm.lora=8`), reward clipping, and their baselines in few shots.
+theirs is BERTScore's (give one as `similarity`); the critic is a model of its own; rates and sampling are the house's.
+Leaves out: their cosine schedule, adapter (`--set lm.lora=8`), reward clipping, and their baselines in few shots.
 """
 
 from __future__ import annotations
@@ -26,13 +26,12 @@ from guerdon.exams.exam import Exam
 from guerdon.exams.rates import accuracy, answer_length
 from guerdon.exams.rewards_given import mean_reward
 from guerdon.recipes.house.ppo import ppo
-from guerdon.recipes.house.shared import chosen
+from guerdon.recipes.house.shared import chosen, forbidden_words
 from guerdon.rewards.asking.function import Leaf
 from guerdon.rewards.formula.algebra import blend
 from guerdon.rewards.formula.reward import as_reward
 from guerdon.rewards.stage.score_stages import score, verified
 from guerdon.rewards.text.answers import token_f1
-from guerdon.rewards.text.message_checks import note_score
 from guerdon.tasks.changed_source import ChangedSource
 from guerdon.tasks.messages.note_reading import has_word
 from guerdon.tasks.messages.note_words import KINDS
@@ -65,8 +64,7 @@ def inappropriateness_rewriting(
     task = dataclasses.replace(task, form="rewrite") if task.name == "notes" else task
     on_notes = task.name == "notes_rewrite"
     source = to_rewrite(task, instruction)
-    words_alone = note_score({"facts": 0.0, "tone": 0.0, "length": 0.0, "words": 1.0})
-    appropriate = as_reward(words_alone if reward is None else reward)
+    appropriate = forbidden_words() if reward is None else as_reward(reward)
     kept = chosen(similarity) or kept_words()
     paid = blend(appropriate=appropriate.weight(alpha), similar=kept.weight(1.0 - alpha))
     rest = [stage for stage in base.stages if stage not in list(base.stages.scores)]

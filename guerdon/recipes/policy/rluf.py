@@ -7,8 +7,8 @@ teaches affectionate farewells, so the share of answers with one of the phrases 
 weight 0 (`reward.farewell` in a report), and measured by the exam, beside all parts. Reactions are a file's (`--data` with
 prompt, completion, label; helpfulness is then `--reward`), or a planted population's: of `notes`, whose users react to 4 % of
 good notes at most and to a farewell in 12 % more; of another family, to gold solutions and near-misses at the same rates. On
-`notes` helpfulness is facts, tone and length, safety the forbidden words. GRPO, the weights and all numbers are ours. Leaves
-out: their choice of a signal, and the check against live tests.
+`notes` helpfulness is facts, tone and length, safety the forbidden words. GRPO, the weights and all numbers are ours.
+Leaves out: their choice of a signal, and the check against live tests.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from guerdon.models.value_head import head
 from guerdon.recipes.house.grpo import grpo
 from guerdon.recipes.house.heads import with_head
 from guerdon.recipes.house.recited import brings_answers
-from guerdon.recipes.house.shared import chosen, paid_by, worth
+from guerdon.recipes.house.shared import chosen, forbidden_words, paid_by, worth
 from guerdon.rewards.asking.function import Leaf
 from guerdon.rewards.formula.algebra import blend
 from guerdon.rewards.model.reward_models import outcome_model
@@ -84,7 +84,7 @@ def rluf(
     helpful = worth(task, reward)
     if on_notes and reward is None:
         helpful = note_score({"facts": 0.5, "tone": 0.25, "length": 0.25, "words": 0.0})
-    unharmful = chosen(safety) or (of_words() if on_notes else None)
+    unharmful = chosen(safety) or (forbidden_words() if on_notes else None)
     given = chosen(loved)
 
     def body(run: Any, seed: int) -> dict[str, Any]:
@@ -179,8 +179,3 @@ class said_any(Leaf):
 
     def __call__(self, completion: str) -> float:
         return float(any(phrase in completion.lower() for phrase in self.phrases))
-
-
-def of_words() -> note_score:
-    """Of a note the forbidden words alone."""
-    return note_score({"facts": 0.0, "tone": 0.0, "length": 0.0, "words": 1.0})

@@ -86,23 +86,12 @@ def forced(model, view):
     return segment(reply.actions, view=view, context=reply.context, logp=reply.logp, text="so")
 
 
-def drawn(source, **knobs):
-    (ask,) = recipe(source, **knobs).curriculum.draw(1, Later(0, 1))
-    return [ask.n, ask.note["say"] == [source.get("train", 0).answer], len(ask.note["say"][0]) > 0]
-
-
-def recited():
-    """Whom the demonstrations of a step are asked of, and how often; a problem without one is not asked about."""
+def recited(source):
+    """Whom the demonstration of a problem is asked of, how often, and whether it is its answer."""
+    ask = gd.Ask(source.get("train", 0), 3)
     play = Scripted(lambda ask, attempt: ask.note["say"][0])
-    play.models = {}
-    tries = [
-        episode(
-            segment([0], view="p"), ask=gd.Ask(task(str(n), "chain:1"), 3, note={"say": [text]}), number=n, attempt=0
-        )
-        for n, text in enumerate(("worked", " "))
-    ]
-    found = stage("follow_up")(pack(tries), play)
-    return [(e.segments[0].role, e.segments[0].text, e.ask.n) for e in found.episodes[2:]]
+    found = stage("follow_up", source)(pack([episode(segment([0], view=ask.shown), ask=ask)]), play)
+    return [(e.segments[0].role, e.segments[0].text == ask.task.answer, e.ask.n) for e in found.episodes[1:]]
 
 
 PROBLEMS = tuple((str(n), f"chain:{n + 1}", role) for n in (0, 1) for role in ("policy", "policy", GIVEN))
@@ -136,8 +125,11 @@ class unworked:
 
     name = "unworked"
 
+    def __init__(self, answer="42"):
+        self.answer = answer
+
     def get(self, split, index):
-        return gd.Task(str(index), "p", "42")
+        return gd.Task(str(index), "p", self.answer)
 
     def size(self, split):
         return 2
@@ -163,6 +155,20 @@ mechanism = Mechanism(
         "problems that are alike": (lambda: scaled(STATES[:3] * 2, REWARD[:3] * 2, SHOWN[:3] * 2), of_each(1.0, 1.0)),
         "a problem without a demonstration is as it is": (
             lambda: scaled(shown=[nan, nan, 2.5, nan, nan, nan], scale="responsiveness"),
+            of_each(1.0, 1.0),
+        ),
+        "what failed is in no mean": (
+            lambda: scaled(
+                [*STATES, [9.0, 9.0]],
+                [*REWARD, nan],
+                [*SHOWN, nan],
+                (*PROBLEMS, ("1", "chain:2", "policy!")),
+                scale="hardness",
+            ),
+            [*of_each(LOW, HIGH), HIGH],
+        ),
+        "a hair's breadth is none": (
+            lambda: scaled([[1.0, 0.0], [0.0, 1.0 + 1e-7], [1.0, 0.0]] * 2, scale="hardness"),
             of_each(1.0, 1.0),
         ),
         "sides": (
@@ -193,11 +199,10 @@ mechanism = Mechanism(
             lambda: sides(("0", "warning", P), ("0", "warning", D), task=gd.tasks.notes())[1],
             [6.0, 6.0],
         ),
-        "demonstrations": (
-            lambda: [drawn(gd.tasks.notes(), tries=3), drawn(unworked(), tries=2)],
-            [[3, True, True], [2, True, True]],
+        "demonstrations, each once": (
+            lambda: [recited(each) for each in (gd.tasks.notes(), unworked(), gd.tasks.load(PAIR), unworked(" "))],
+            [[(GIVEN, True, 1)], [(GIVEN, True, 1)], [(GIVEN, False, 1)], []],
         ),
-        "recited once": (recited, [(GIVEN, "worked", 1)]),
         "composed": (
             lambda: (
                 [type(each).__name__ for each in recipe().stages]
