@@ -6,9 +6,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 from command_line import SMALL, Cli, command_line
 
 import guerdon as gd
+from guerdon.core.example import ExamplePlay, example_tries
+from guerdon.credit import centre
+from guerdon.recipes.policy.copo import by_problem
 from guerdon.runs.end_notes import end_notes
 from guerdon.runs.event_types import Event, ScoresMissing, Started, StepDone, Warned
 from guerdon.runs.events import read_events
@@ -106,6 +110,20 @@ def test_answers_that_are_cut_and_scores_that_are_none() -> None:
     first, second = end_notes([*steps(*numbers), *lost], "after")
     assert first.startswith("3 scores in 'correct' failed, 18.8 % of all, and nothing was learned from those")
     assert second.startswith("1 scores in 'episode' failed, 6.2 % of all")
+
+
+def test_groups_alike_teach_where_problems_are_compared() -> None:
+    """Under `copo` a problem that all tries solve and one that none does differ; two that all tries solve do not."""
+
+    def noted(*problems: list[float]) -> dict[str, Any]:
+        batch, play = example_tries(list(problems)), ExamplePlay()
+        batch = batch.put("answer_entropy", "track", torch.zeros(batch.K))
+        by_problem()(centre()(batch, play), play)
+        return {**play.metrics, "reward/mean": 0.5, "reward/std": 0.5}
+
+    assert end_notes(steps(noted([1.0, 1.0], [0.0, 0.0])), "after") == []
+    (note,) = end_notes(steps(noted([1.0, 1.0], [1.0, 1.0])), "after")
+    assert note.startswith("no group varied in the one step")
 
 
 # --- runs ---------------------------------------------------------------------------------------------------------

@@ -94,6 +94,7 @@ class by_problem(FieldColumns):
         counts = {"right tries": reward > 0, "every try": reward == reward, "groups that differ": spread[group] > 0}
         weight = torch.sigmoid(self.gate * (bits - self.rho)) * counts[self.local]
         play.log(answer_entropy=float(bits.nanmean()), problem_weight=float(1 - weight.nanmean()))
+        play.log(**{f"{self.gives[0]}/flat_groups": float(not bool(deviation > 0))})  # no problem differs
         known = torch.where(reward.isnan(), torch.nan, 1.0)
         for name, value in zip(self.gives, (advantage, weight, 1 - weight), strict=True):
             batch = batch.put(name, "track", (known * value).float(), columns)
