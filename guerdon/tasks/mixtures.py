@@ -10,15 +10,15 @@ from typing import Any
 
 from guerdon.core.errors import UserError, unknown
 from guerdon.core.part import live, part
-from guerdon.core.task import Split, Task, TaskSource, checks_later, text_truth_later, truth_later, truth_of
+from guerdon.core.task import Split, Task, TaskSource, checks_later, kinds_of, text_truth_later, truth_later, truth_of
 
 
 @part(name="mixed", aliases=("mixture",))
 class mixture:
-    """The problems of several sources in turn: one of each, then the next of each. A source that has run out is passed over.
+    """The problems of several sources in turn: one of each kind, then the next of each. A kind that has run out is passed over.
 
-    Every source is one *kind*, named as its tasks are (`countdown:3`), and no two may share a name. `solution`,
-    `near_misses` and `first_wrong` are asked of the source a task came from.
+    Every source is one *kind*, named as its tasks are (`countdown:3`), or several (`cloze:chain:1-2`), and no two may share a
+    name. `solution`, `near_misses` and `first_wrong` are asked of the source a task came from.
 
     Args:
         name: name of the mixture.
@@ -40,10 +40,11 @@ class mixture:
             raise UserError(f"{self.name} mixes nothing: name at least one task")
         self.by_kind = {}
         for source in self.sources:
-            kind = source.get("train", 0).kind
-            if kind in self.by_kind:
-                raise UserError(f"{self.name} names {kind} twice: once is enough")
-            self.by_kind[kind] = source
+            kinds = kinds_of(source)
+            for kind, each in kinds.items():
+                if kind in self.by_kind:
+                    raise UserError(f"{self.name} names {kind} twice: once is enough")
+                self.by_kind[kind] = source if len(kinds) == 1 else each
 
     def __repr__(self) -> str:
         return f"mixed({self.name!r})"
@@ -58,16 +59,17 @@ class mixture:
         return self.by_kind[task.kind]
 
     def size(self, split: Split) -> int | None:
-        sizes = [source.size(split) for source in self.sources]
+        sizes = [source.size(split) for source in self.by_kind.values()]
         return None if None in sizes else sum(s for s in sizes if s is not None)
 
     def get(self, split: Split, index: int) -> Task:
-        sizes = [source.size(split) for source in self.sources]
+        sources = list(self.by_kind.values())
+        sizes = [source.size(split) for source in sources]
         if all(size is None for size in sizes):
-            lap, place = divmod(index, len(self.sources))
+            lap, place = divmod(index, len(sources))
         else:
             lap, place = _place([float("inf") if s is None else float(s) for s in sizes], index)
-        return self.sources[place].get(split, lap)  # type: ignore[no-any-return]
+        return sources[place].get(split, lap)
 
     def check(self, task: Task, completion: str) -> float | None:
         verdict: float | None = self.of(task).check(task, completion)
@@ -78,7 +80,7 @@ class mixture:
 
     @property
     def checks_later(self) -> bool:
-        return any(checks_later(source) for source in self.sources)
+        return any(checks_later(source) for source in self.by_kind.values())
 
     async def check_later(self, task: Task, completion: str) -> float | None:
         return await text_truth_later(self.of(task), task, completion)

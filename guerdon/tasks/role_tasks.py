@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from guerdon.core.batch import Batch
-from guerdon.core.knob_values import check_value
+from guerdon.core.errors import UserError
 from guerdon.core.part import knob, part
 from guerdon.core.play import Play
 from guerdon.core.seeds import derive
@@ -135,7 +135,11 @@ class in_role:
         return int(self.family.level)
 
     def __post_init__(self) -> None:
-        check_value("in_role.family", isinstance(self.family, Family), None, {"choices": (True,)})
+        if not isinstance(self.family, Family):
+            name = getattr(self.family, "name", repr(self.family))
+            raise UserError(
+                f"{self.role}/{name}: roles are about generated families of one level, such as {self.role}/chain:3"
+            )
 
     def size(self, split: Split) -> int | None:
         return None

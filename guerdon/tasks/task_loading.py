@@ -96,7 +96,8 @@ def load(name: str, **settings: Any) -> TaskSource:
     rest, at, count = name.partition("@")
     if at and not count.isdigit():
         raise UserError(f"the number of training problems must be a whole number, not {count!r}: {rest}@256")
-    sources = [_one(word, settings) for part in rest.split("+") for word in _levels(part)]
+    parts = rest.split("+")
+    sources = [_one(word, settings) for part in parts for word in _levels(part, len(parts) > 1)]
     if len(sources) > 1:
         from guerdon.tasks.mixtures import mixture
 
@@ -144,9 +145,15 @@ def family_names() -> list[str]:
     return [name for name in NAMES if name not in BY_NAME and isinstance(load(name), Family)]
 
 
-def _levels(name: str) -> list[str]:
-    """NAME:2-4 as NAME:2, NAME:3, NAME:4; any other name as itself."""
+def _levels(name: str, mixed: bool = False) -> list[str]:
+    """NAME:2-4 as NAME:2, NAME:3, NAME:4; any other name as itself. What is around a source (`cloze:chain:2-4`) is one for all
+    its levels, but beside others, where it is `mixed`: a kind each."""
+    around, slash, name = name.rpartition("/")
+    if slash:
+        return [f"{around}/{each}" for each in _levels(name, mixed)]
     family, _, level = name.partition(":")
+    if mixed and BY_NAME.get(family) == "source":
+        return [f"{family}:{each}" for each in _levels(level, mixed)]
     if family == "gym" and re.fullmatch(r"gym:[^:]+:[0-9]+-[0-9]+", name):  # its data sets have levels
         family, _, level = name.rpartition(":")
     elif family in BY_NAME:

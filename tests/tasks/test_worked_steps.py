@@ -12,7 +12,9 @@ import guerdon as gd
 from guerdon.core.task import kinds_of
 from guerdon.tasks import load
 from guerdon.tasks.family import Family
-from guerdon.tasks.task_loading import family_names
+from guerdon.tasks.mixtures import mixture
+from guerdon.tasks.source_facts import facts_of
+from guerdon.tasks.task_loading import family_names, knows
 from guerdon.tasks.worked_steps import pairs_in_order
 
 LEVEL = 4  # from here on every family has several steps
@@ -136,6 +138,38 @@ def test_mixtures_keep_their_kinds_and_splits():
         reward = gd.rewards.gaps_filled(source) if kind == "cloze" else gd.rewards.order_kept(source)
         held_out = source.get("test", 0)
         assert reward(held_out, source.solution(held_out)) == 1.0
+
+
+@pytest.mark.parametrize(
+    ("name", "kinds"),
+    [
+        ("cloze:chain:2+shuffled:trace:3+notes:1", ["cloze:chain:2", "shuffled:trace:3", "notes:1"]),
+        ("cloze:chain:1-2+notes:1", ["cloze:chain:1", "cloze:chain:2", "notes:1"]),
+        (
+            "notes:1-2+shuffled:chain:2-3+cloze:chain:3",
+            ["notes:1", "notes:2", "shuffled:chain:2", "shuffled:chain:3", "cloze:chain:3"],
+        ),
+    ],
+)
+def test_beside_other_problems_each_of_their_kinds_is_a_kind(name: str, kinds: list[str]):
+    source = load(name)
+    assert knows(name) and list(kinds_of(source)) == kinds
+    for split in ("train", "test"):
+        problems = [source.get(split, index) for index in range(2 * len(kinds))]
+        assert [task.kind for task in problems] == 2 * kinds
+        assert [source.check(task, source.solution(task)) for task in problems] == [1.0] * len(problems)
+    assert {"kinds", "domains", "solutions"} <= facts_of(source)
+
+
+def test_a_mixture_of_sources_with_several_kinds_has_all_of_them():
+    both = mixture("both", [load("cloze:chain:1-2"), load("chain:1")])
+    assert list(kinds_of(both)) == ["cloze:chain:1", "cloze:chain:2", "chain:1"]
+    assert [both.get("train", index).kind for index in range(4)] == [*kinds_of(both), "cloze:chain:1"]
+
+
+def test_a_role_of_worked_steps_is_refused_in_a_line():
+    with pytest.raises(gd.UserError, match="verify/cloze:chain:1-2: roles are about generated families of one level"):
+        load("verify/cloze:chain:1-2")
 
 
 def test_what_has_no_steps_is_refused():
