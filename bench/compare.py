@@ -4,6 +4,11 @@
 `lengths` ways to shape how long a policy thinks, `process` ways to reward steps (`compare_steps.py`). Runs are shared with
 `guerdon prove` and go on after an interruption. Nothing is tuned for anyone: all have the same learning rate, and whatever else
 is a recipe's own default stays.
+
+`rewards_without_labels` (`compare_rewards.py`) and `losses_under_noise` (`compare_losses.py`) tune the rate on the truth first,
+in some 280 small runs each. `--minutes 8` stops in time, and the same command goes on from `records.jsonl` among the runs;
+`--tell` writes the numbers, the figure and, with `--page FILE`, the tables between the marks of a page, and runs nothing;
+`--pilot` is the whole way on a processor, in minutes, at sizes that say nothing.
 """
 
 from __future__ import annotations
@@ -16,14 +21,16 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from bench import compare_steps
+from bench import compare_losses, compare_rewards, compare_steps
 from bench.compare_figures import draw
+from bench.phases import known_records, run_phases
+from guerdon.core.errors import UserError
 from guerdon.core.recipe import Claim
 from guerdon.core.statistics import t_interval
 from guerdon.prove.arms import Arm, make_arm
 from guerdon.prove.jobs import RunJob
 from guerdon.prove.known import Known
-from guerdon.prove.proving import How, run_trials, setting
+from guerdon.prove.proving import How, model_and_versions, run_trials
 from guerdon.prove.records import curve_of, mean_curve, score_of
 from guerdon.prove.trial import WantedRun
 from guerdon.runs.whole_files import write_readable_json, write_text
@@ -72,6 +79,7 @@ COMPARISONS: dict[str, tuple[Claim, tuple[str, ...]]] = {
     ),
     "process": (compare_steps.CLAIM, tuple(compare_steps.ARMS)),
 }
+PHASED: dict[str, Any] = {module.NAME: module for module in (compare_rewards, compare_losses)}
 LENGTH = "length"  # of an answer, in tokens
 FIRST = "grpo"  # what the others are held against
 
@@ -125,7 +133,7 @@ def compare(name: str, how: How, seeds: range) -> dict[str, Any]:
     known = race.seen(known)
     arms = {text: race.measured(known, arm) for text, arm in race.arms.items()}
     shown = {k: getattr(claim, k) for k in ("task", "settings", "start", "budget", "unit")}
-    return {"comparison": name, **shown, "arms": arms, **setting(claim.model, [{"arms": arms}])}
+    return {"comparison": name, **shown, "arms": arms, **model_and_versions(claim.model, [{"arms": arms}])}
 
 
 def _progress(done: int, total: int, last: RunJob | None) -> None:
@@ -202,15 +210,51 @@ def _mean(values: Sequence[float]) -> float:
     return sum(values) / len(values)
 
 
+def compare_phased(name: str, args: argparse.Namespace) -> None:
+    """Run what is missing of a comparison in phases, unless it is only told; its numbers, its figure and its tables."""
+    module, runs = PHASED[name], Path(args.runs)
+    if not args.tell:
+        how = How(runs=runs, jobs=args.jobs)
+        run_phases(module.parts(args.pilot), how, module.SERIES, args.minutes)
+    told = module.tell(known_records(runs))
+    write_readable_json(Path(args.out) / f"{name}.json", told)
+    write_text(Path(args.out) / f"{name}.svg", module.draw(told))
+    found = module.table(told)
+    if args.page:
+        write_text(args.page, between_marks(args.page.read_text(encoding="utf-8"), name, found))
+    print(found)
+
+
+def between_marks(page: str, name: str, found: str) -> str:
+    """A page with other text between its marks of a comparison.
+
+    >>> between_marks("a\\n<!-- it -->\\nold\\n<!-- end of it -->\\nb\\n", "it", "new")
+    'a\\n<!-- it -->\\nnew\\n<!-- end of it -->\\nb\\n'
+    """
+    first, last = f"<!-- {name} -->\n", f"<!-- end of {name} -->"
+    before, begins, rest = page.partition(first)
+    _, ends, after = rest.partition(last)
+    if not (begins and ends):
+        raise UserError(f"the page has no place for these tables: {first.strip()} and {last}, each on a line")
+    return f"{before}{first}{found}\n{last}{after}"
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("which", choices=COMPARISONS)
+    parser.add_argument("which", choices=[*COMPARISONS, *PHASED])
     parser.add_argument("--out", default="docs/figures", help="where WHICH.json and WHICH.svg go")
     parser.add_argument("--runs", default="runs/prove")
     parser.add_argument("--seeds", type=int, default=8)
     parser.add_argument("--first-seed", type=int, default=0)
     parser.add_argument("--jobs", type=int, default=0)
+    parser.add_argument("--minutes", type=float, default=0.0, help="stop after so many; 0: at the end")
+    parser.add_argument("--tell", action="store_true", help="run nothing")
+    parser.add_argument("--pilot", action="store_true", help="small sizes, to see all of it run")
+    parser.add_argument("--page", type=Path, help="a page whose tables are renewed")
     args = parser.parse_args()
+    if args.which in PHASED:
+        compare_phased(args.which, args)
+        return
     said = f" --seeds {args.seeds}" * (args.seeds != 8) + f" --first-seed {args.first_seed}" * (args.first_seed != 0)
     command = f"python -m bench.compare {args.which}{said}"
     how = How(runs=Path(args.runs), jobs=args.jobs)

@@ -44,7 +44,7 @@ def differences(gaps: Mapping[str, Sequence[float]], left: float, right: float, 
     drawn: list[Svg] = [el("line", x1=px(x(0)), x2=px(x(0)), y1=TOP - 6, y2=bottom, stroke=INK, stroke_width=0.7)]
     for i, (name, each) in enumerate(gaps.items()):
         y = TOP + ROW * (i + 0.4)
-        mean, low, high, _ = t_interval(each)
+        mean, low, high = interval(each)
         colour = GOOD if low > 0 else BAD if high < 0 else INK
         drawn += [text(name, left - 16, y + 4, anchor="end", colour=colour)] if named else []
         drawn += [el("circle", cx=px(x(gap)), cy=px(y), r=2.5, fill=colour, opacity=0.3) for gap in each]
@@ -52,6 +52,15 @@ def differences(gaps: Mapping[str, Sequence[float]], left: float, right: float, 
         drawn.append(el("circle", cx=px(x(mean)), cy=px(y), r=4.5, fill=colour))
         drawn.append(text(f"{mean:+.1f}".replace("-", "−"), right + 16, y + 4, colour=colour))
     return [*drawn, *_marks({value: x(value) for value in (min(every), 0.0, max(every))}, bottom + 14)]
+
+
+def interval(values: Sequence[float]) -> tuple[float, float, float]:
+    """The mean and the two ends of its 95 % t-interval; of one value that alone.
+
+    >>> interval([2.0])
+    (2.0, 2.0, 2.0)
+    """
+    return t_interval(values)[:3] if len(values) > 1 else (values[0], values[0], values[0])
 
 
 def lengths(found: Mapping[str, Any]) -> str:

@@ -10,7 +10,7 @@ Leaves out: what is said about the model's own attempts (`own_attempts.py`), tok
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, NamedTuple
@@ -184,9 +184,13 @@ def debugged(role: str, level: int, draw: random.Random) -> Conversation:
 
 
 def conversations(seed: int, length_of: Callable[[Conversation], int]) -> Iterator[Conversation]:
+    """Conversations of every kind without end."""
+    return of_kinds(every_kind(), seed, length_of)
+
+
+def of_kinds(kinds: Mapping[str, Kind], seed: int, length_of: Callable[[Conversation], int]) -> Iterator[Conversation]:
     """Conversations without end. `length_of` counts tokens: a kind whose conversations are long comes less often, so that
     shares are of tokens."""
-    kinds = every_kind()
     tried = random.Random(derive("lengths", 0))  # the same for every writer
     means = {name: sum(length_of(kind.written(tried)) for _ in range(TRIALS)) / TRIALS for name, kind in kinds.items()}
     odds = [kind.share / means[name] for name, kind in kinds.items()]

@@ -57,8 +57,8 @@ class TokenBatch:
 class Encoder:
     """Conversations to tokens."""
 
-    def __init__(self, tokenizer: Tokenizer, longest: int) -> None:
-        self.tokenizer, self.longest = tokenizer, longest
+    def __init__(self, tokenizer: Tokenizer, longest: int, shard: int = SHARD) -> None:
+        self.tokenizer, self.longest, self.shard = tokenizer, longest, shard
         self.user, self.assistant, self.end = (tokenizer.token_to_id(name) for name in (USER, ASSISTANT, END))
 
     def __call__(self, written: Sequence[Conversation]) -> Iterator[tuple[list[int], list[bool]]]:
@@ -87,25 +87,28 @@ class Encoder:
             for each in self(some):
                 waiting.append(each)
                 count += len(each[0])
-                if count >= SHARD:
+                if count >= self.shard:
                     yield Shard.of(waiting)
                     waiting, count = [], 0
         if waiting:
             yield Shard.of(waiting)
 
 
-def write_shards(queue: mp.Queue, seed: int, tokenizer: str, longest: int) -> None:
-    encoder = Encoder(Tokenizer.from_str(tokenizer), longest)
-    for shard in encoder.shards(conversations(seed, encoder.length)):
+Stream = Callable[[int, Callable[[Conversation], int]], Iterator[Conversation]]
+
+
+def write_shards(queue: mp.Queue, seed: int, tokenizer: str, longest: int, shard: int, stream: Stream) -> None:
+    encoder = Encoder(Tokenizer.from_str(tokenizer), longest, shard)
+    for shard in encoder.shards(stream(seed, encoder.length)):
         queue.put(shard)
 
 
-def written_shards(seed: int, writers: int, encoder: Encoder) -> Iterator[Shard]:
-    """Fresh text without end, the writers read in turn."""
+def written_shards(seed: int, writers: int, encoder: Encoder, stream: Stream = conversations) -> Iterator[Shard]:
+    """Fresh text of a stream without end, the writers read in turn."""
     context = mp.get_context("spawn")
     queues = [context.Queue(maxsize=8) for _ in range(writers)]
     for number, queue in enumerate(queues):
-        call = (queue, seed * 1000 + number + 1, encoder.tokenizer.to_str(), encoder.longest)
+        call = (queue, seed * 1000 + number + 1, encoder.tokenizer.to_str(), encoder.longest, encoder.shard, stream)
         context.Process(target=write_shards, args=call, daemon=True).start()
     for queue in itertools.cycle(queues):
         yield queue.get()

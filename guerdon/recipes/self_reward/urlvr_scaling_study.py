@@ -8,7 +8,7 @@ Two steps are told apart. `collapse_step`: held-out accuracy is 10 points under 
 --eval-every). `model_collapse_step`, the paper's indicator of what a model can be taught: the tries of training are right less
 often than the start's. A summary says less often than 1 %: `--set under=0.01`. `confident` is how often the start's majority is
 right, beside `single`, one try: what sharpening will amplify.
-Ours: steps, problems and blocks. Left out: larger models, training on the test set, and verification by a model.
+Ours: steps, problems and blocks. Leaves out: larger models, training on the test set, and verification by a model.
 """
 
 from __future__ import annotations
@@ -74,15 +74,15 @@ def urlvr_scaling_study(
 
     def body(run: Any, seed: int) -> dict[str, Any]:
         start = run.eval(model, votes, tasks=problems, tries=tries, sampling=base.sampling)
-        found: dict[str, Any] = {"single": start["pass@1"], "confident": start[f"majority@{tries}"]}
+        results: dict[str, Any] = {"single": start["pass@1"], "confident": start[f"majority@{tries}"]}
         share = Budget(run.budget.amount / len(names), run.budget.unit) if run.budget else None
         for name in names:
             trained = run.train(paid_by(base.but(), REWARDS[name](task)), budget=share)
             steps = enumerate(trained.metrics.to_pylist())
             seen = [(step, each["correct/mean"]) for step, each in steps if each.get("correct/mean") is not None]
             exams = [(spent["steps"], result["pass@1"]) for spent, result in trained.curve]
-            found[name] = measures(exams, seen, under or None, block)
-        return found
+            results[name] = measures(exams, seen, under or None, block)
+        return results
 
     return Study(body)
 
@@ -93,7 +93,7 @@ def measures(exams: Curve, seen: Curve, under: float | None, block: int) -> dict
     >>> measures([(0, 0.3), (5, 0.4), (10, 0.2), (15, 0.1)], [(0, 0.3), (1, 0.2)], None, 1)["collapse_step"]
     10
     """
-    found: dict[str, Any] = {"model_collapse_step": model_collapse_step(seen, under, block)}
+    numbers: dict[str, Any] = {"model_collapse_step": model_collapse_step(seen, under, block)}
     if exams:
-        found |= {"gain_at_best": gain_at_best(exams), "end": exams[-1][1], "collapse_step": collapse_step(exams)}
-    return {**found, "curve": [list(point) for point in exams]}
+        numbers |= {"gain_at_best": gain_at_best(exams), "end": exams[-1][1], "collapse_step": collapse_step(exams)}
+    return {**numbers, "curve": [list(point) for point in exams]}
