@@ -66,7 +66,9 @@ class Start:
 STARTS = {  # levels whose answers people would agree on, with many problems that one try in sixteen solves
     "weak": Start("sprig-1.1 as it is", "sprig-1.1", ("trace:3", "equation:7")),
     "strong": Start("sprig-2 as it is", "sprig-2", ("trace:7", "equation:5")),
-    "misled": Start("sprig-1.1 after near-misses", "sprig-1.1", ("chain:3", "trace:2"), "misled steps=120 prompts=64 lr=5e-5"),
+    "misled": Start(
+        "sprig-1.1 after near-misses", "sprig-1.1", ("chain:3", "trace:2"), "misled steps=120 prompts=64 lr=5e-5"
+    ),
 }
 
 
