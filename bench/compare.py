@@ -97,14 +97,14 @@ class Race:
         runs = [WantedRun(arm, seed) for arm in self.arms.values() for seed in self.seeds]
         return [run for run in runs if known.get(run.key) is None]
 
-    def seen(self, known: Known) -> Known:
-        """From the machine that has them all; this one where none has."""
-        return next((view for view in known.views if not self.wanted(view)), known)
+    def machine(self, known: Known) -> str | None:
+        """A machine that has them all; None where none has."""
+        return known.together(arm.key(seed) for arm in self.arms.values() for seed in self.seeds)
 
     def measured(self, known: Known, arm: Arm) -> dict[str, Any]:
         """An arm's runs with their curves, scores and lengths."""
-        keys = [arm.key(seed) for seed in self.seeds]
-        records = [record for key in keys if (record := known.get(key)) is not None]
+        keys, machine = [arm.key(seed) for seed in self.seeds], self.machine(known) or known.machine
+        records = [record for key in keys if (record := known.get(key, machine)) is not None]
         curves = [curve_of(record, self.claim) for record in records]
         lengths = [curve_of(record, self.claim, metric=LENGTH) for record in records]
         runs = [
@@ -129,8 +129,7 @@ def compare(name: str, how: How, seeds: range) -> dict[str, Any]:
     race = Race(claim, {text: make_arm(text, claim, how.options(claim)) for text in texts}, seeds)
     how = how.from_here()
     known = how.known
-    run_trials([race] if race.wanted(race.seen(known)) else [], known, how, _progress)
-    known = race.seen(known)
+    run_trials([race] if race.machine(known) is None else [], known, how, _progress)
     arms = {text: race.measured(known, arm) for text, arm in race.arms.items()}
     shown = {k: getattr(claim, k) for k in ("task", "settings", "start", "budget", "unit")}
     return {"comparison": name, **shown, "arms": arms, **model_and_versions(claim.model, [{"arms": arms}])}

@@ -200,7 +200,7 @@ def tell(records: Sequence[Record]) -> dict[str, Any]:
 
 def signs(first: Sequence[Watched], second: Sequence[Watched]) -> list[dict[str, Any]]:
     """Each sign with the rule that was chosen on the first runs, and what it came to on either, the best on top."""
-    found = []
+    found: list[dict[str, Any]] = []
     for sign in SIGNS:
         rule = chosen(first, sign)
         if rule is None:

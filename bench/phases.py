@@ -180,7 +180,7 @@ def _progress(done: int, total: int, last: RunJob | None) -> None:
 def known_records(runs: Path) -> list[Record]:
     """All labelled records of a ledger, of any code and machine: for telling them. A line that was cut short is left out."""
     lines = (runs / LEDGER).read_text(encoding="utf-8").splitlines() if (runs / LEDGER).is_file() else []
-    records = []
+    records: list[Record] = []
     for line in lines:
         with contextlib.suppress(ValueError):
             record = json.loads(line)

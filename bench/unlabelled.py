@@ -140,4 +140,5 @@ class near_missed(ChangedSource):
 @gd.recipe("misled", on=sft)
 def misled(base: gd.Recipe, task: Any, *, share: float = 0.6) -> gd.Recipe:
     """Imitation of solutions of which most are wrong in the same way."""
-    return base.but(**{"worked.task": near_missed(task, share)})
+    changes: dict[str, Any] = {"worked.task": near_missed(task, share)}
+    return base.but(**changes)
