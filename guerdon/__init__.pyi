@@ -15,6 +15,7 @@ from guerdon import rewards as rewards
 from guerdon import search as search
 from guerdon import select as select
 from guerdon import tasks as tasks
+from guerdon import worlds as worlds
 from guerdon.audits.auditing import audit as audit
 from guerdon.audits.auditing import check_reward as check_reward
 from guerdon.bridges.remote_reward import remote as remote

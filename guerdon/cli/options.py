@@ -30,13 +30,19 @@ Reward = Annotated[
         help="FILE.py:NAME, a built-in reward, or the folder of a reward model's run.",
     ),
 ]
+Environment = Annotated[
+    str | None,
+    typer.Option(
+        "--env", metavar="ID|FILE.py:NAME", help="Environment of a recipe for control: a Gymnasium id, or your own."
+    ),
+]
 Steps = Annotated[int | None, typer.Option("--steps", metavar="N", help="Steps to train.  [default: the recipe's]")]
 Budget = Annotated[
     str | None,
     typer.Option(
         "--budget",
         metavar="N[:UNIT]",
-        help="Stop after N: tokens (generated, or demonstrations to train on), read (tokens processed by any model),"
+        help="Stop after N: tokens (generated, or demonstrations to train on), env_steps, read (tokens processed by any model),"
         " updates (of weights), samples (whole tries), steps, seconds.",
     ),
 ]

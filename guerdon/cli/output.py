@@ -114,10 +114,13 @@ def rate(result: Mapping[str, Any], name: str = "pass@1") -> str:
 
 
 def cost(spent: Mapping[str, float]) -> str:
-    """What a run has cost, in the four things that are counted."""
+    """What a run has cost, in the four things that are counted; env steps in place of tokens where there are those alone."""
     units = {"tokens": "tokens generated", "read": "processed", "updates": "updates", "seconds": "seconds"}
     if not any(spent.values()):
         return ""
+    if spent.get("env_steps"):
+        of_text = {unit: words for unit, words in units.items() if unit not in ("tokens", "read") or spent[unit]}
+        units = {"env_steps": "env steps", **of_text}
     counts = {words: f"{spent[unit]:,.0f}" for unit, words in units.items()}
     return ", ".join(f"{count} {words.removesuffix('s') if count == '1' else words}" for words, count in counts.items())
 

@@ -59,7 +59,7 @@ class Goal:
 
     def place(self, done: int, of: str = "/") -> str:
         if self.budget:
-            return f"step {done}, {short(self.spent)} of {short(self.budget)} {self.unit}"
+            return f"step {done}, {short(self.spent)} of {short(self.budget)} {self.unit.replace('_', ' ')}"
         return f"step {done}{of}{self.steps}"
 
 
@@ -171,7 +171,9 @@ def numbers(event: StepDone, key: str = "") -> str:
     if about is not None and about[0] in event.metrics:
         now, measure = event.metrics[about[0]], about[1]
         words.append(f"{measure.now_words or measure.words} {percent(now) if measure.is_share else plain(now)}")
-    if "reward/mean" in event.metrics:
+    if "episode_return" in event.metrics:
+        words.append(f"return {event.metrics['episode_return']:.1f}")
+    elif "reward/mean" in event.metrics:
         words.append(f"reward {event.metrics['reward/mean']:.3f}")
     if "truth/mean" in event.metrics:
         words.append(f"truth {event.metrics['truth/mean']:.3f}")
@@ -180,7 +182,10 @@ def numbers(event: StepDone, key: str = "") -> str:
     ]
     if event.seconds > 0:
         read = f", {short(event.read / event.seconds)} processed/s" if event.read else ""
-        words.append(f"{short(event.tokens / event.seconds)} tokens/s{read}")
+        if event.env_steps:
+            words.append(f"{short(event.env_steps / event.seconds)} env steps/s")
+        if event.tokens or not event.env_steps:
+            words.append(f"{short(event.tokens / event.seconds)} tokens/s{read}")
     if event.updates > 1:
         words.append(f"{event.updates} updates")
     return "  ".join(words)

@@ -13,6 +13,7 @@ from guerdon.cli.options import (
     Again,
     Budget,
     DryRun,
+    Environment,
     EvalEvery,
     EvalTasks,
     EvalTries,
@@ -50,7 +51,7 @@ INTERRUPTED = 130  # what a shell reports of a program ended by Ctrl-C
 
 # the options of the verb as its help groups them; the others come last
 GROUPS = {
-    "What to train": ("task", "model", "reward", "settings"),
+    "What to train": ("task", "model", "reward", "env", "settings"),
     "Your data": tuple(DATA_OPTIONS),
     "Length": ("steps", "budget", "seed"),
     "Keeping": ("out", "resume", "again", "save_every", "keep", "rollouts_every", "trust"),
@@ -88,6 +89,7 @@ def train(
     model: Model = None,
     rows: Any = None,
     reward: Reward = None,
+    env: Environment = None,
     steps: Steps = None,
     budget: Budget = None,
     seed: Seed = None,
@@ -126,7 +128,7 @@ def train(
     request = {
         "recipe": recipe, "task": task, "model": model, "reward": reward, "data": rows, "steps": steps, "budget": budget,
         "seed": seed,
-        "out": out, "resume": resume, "again": again, "settings": parse_settings(settings), "text": True, "trust": trust,
+        "out": out, "resume": resume, "again": again, "settings": parse_settings([*(settings or ()), *([f"env={env}"] if env is not None else ())]), "text": True, "trust": trust,
     }  # fmt: skip
     said = {k: v for k, v in keeping.items() if v is not None}
     if again is not None:

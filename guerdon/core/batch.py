@@ -396,10 +396,20 @@ class Batch:
         """`n` random shares of the rows (fewer, if there are fewer rows), each with its own count."""
         return rows.shares(self, n, generator, together)
 
-    def share_steps(self, n: int, generator: torch.Generator, apart: bool) -> list[Batch]:
+    def share_steps(self, n: int, generator: torch.Generator, apart: bool, row: int = 0) -> list[Batch]:
         """`n` random shares of the steps that are learned from, over all tracks, each with its own count. A share keeps
-        the other steps of its tracks with weight 0; with `apart`, where each step is processed alone, it drops them."""
-        return rows.share_steps(self, n, generator, apart)
+        the other steps of its tracks with weight 0; with `apart`, where each step is processed alone, it drops them. Where
+        the steps have rows of context, of `row` numbers, each keeps its own."""
+        return rows.share_steps(self, n, generator, apart, row)
+
+    def row_of_step(self, row: int) -> Tensor:
+        """[S] which row of context, of `row` numbers each, a step was shown. A segment has a row for each of its steps, and
+        may have one more: the view after the last."""
+        held = self.context_length.div(row, rounding_mode="floor")
+        spare = held - self.length
+        if int(held.sum()) * row != len(self.context) or bool(((spare < 0) | (spare > 1)).any()):
+            raise UserError(f"a segment has not one row of {row} numbers for each action, and one more at most")
+        return torch.arange(self.S, device=self.seg.device) + starts(spare)[self.seg]
 
     def to(self, device: str | torch.device) -> Batch:
         """What follows from the rows is worked out here: there, it would be waited for."""

@@ -13,7 +13,7 @@ from guerdon.core.errors import RunStopped, UserError
 from guerdon.core.part import knob, part, state
 from guerdon.core.play import Play
 
-Unit = Literal["tokens", "read", "updates", "samples", "steps", "seconds"]
+Unit = Literal["tokens", "env_steps", "read", "updates", "samples", "steps", "seconds"]
 NO_END = 1_000_000  # steps of a run that a budget ends
 IDLE = 25  # steps in a row that spend nothing, after which none ever will
 
@@ -24,6 +24,7 @@ class Budget:
 
     - `tokens` that were sampled for training, hints, searches, judges and tries that were thrown away included, or recited to
       be learned from; `samples` are the whole tries;
+    - `env_steps` of the environments of `gd.worlds`, those of episodes that failed included;
     - tokens `read` by any model: prompts (one that several tries share, once), whatever is scored, each pass that learns;
     - `updates` of weights, by all learners; `steps`;
     - `seconds` of training, the one unit that differs from run to run.

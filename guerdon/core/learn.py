@@ -220,7 +220,9 @@ class Learn(FieldColumns):
         for number, (rows, loss) in enumerate(learned):
             dice = play.generator("learn", self.model, epoch, *([number] if number else []))
             if self.mix == "step":
-                parts = rows.share_steps(self.updates, dice, play.models[self.model].apart)
+                model = play.models[self.model]
+                rows = dataclasses.replace(rows, cols={n: c for n, c in rows.cols.items() if n in loss.needs})
+                parts = rows.share_steps(self.updates, dice, model.apart, model.row)
             else:
                 parts = rows.shares(self.updates, dice, together(loss))
             shares += [[] for _ in parts[len(shares) :]]
@@ -327,9 +329,7 @@ class Learn(FieldColumns):
         results: list[tuple[Batch, tuple[str, ...], Tensor]] = []
         for micro in heard.split(self.at_once(play), together(loss)):
             value, metrics = _two(objective, objective(micro.to(model.device), model.read(micro, objective.wants)))
-            results.append(
-                (micro, tuple(metrics), torch.stack([x.detach().double() for x in (value, *metrics.values())]))
-            )
+            results.append((micro, tuple(metrics), torch.stack([_plain(x) for x in (value, *metrics.values())])))
             value.backward()
         for micro, names, numbers in results:  # looked at last: a GPU is not waited for between micro-batches
             total, *noted = numbers.tolist()
@@ -339,6 +339,11 @@ class Learn(FieldColumns):
             for name, number in zip(names, noted, strict=True):
                 totals[name] += number / weight if totals["silent"] else number
         return totals
+
+
+def _plain(x: Tensor) -> Tensor:
+    """A number of a loss, in float64 and without its graph; counts are both already, and there are many."""
+    return x if x.dtype is torch.float64 and not x.requires_grad else x.detach().double()
 
 
 def _two(objective: Any, returned: Any) -> tuple[Any, dict[str, Tensor]]:
@@ -357,6 +362,8 @@ def speaking(rows: Batch, objective: Any) -> tuple[Batch, float]:
     if not hasattr(objective, "silent"):
         return rows, 0.0
     silent = objective.silent(rows)
+    if not bool(silent.any()):
+        return rows, 0.0
     return dataclasses.replace(rows.take(~silent), count=rows.count), float(silent.double().mean())
 
 

@@ -56,12 +56,13 @@ class Reply:
 
 @dataclass
 class Meter:
-    """The cost of a step in tokens: generated (sampled, or teacher-forced to learn from) and processed; and updates of weights.
-    Who does it counts it."""
+    """The cost of a step in tokens: generated (sampled, or teacher-forced to learn from) and processed; updates of weights; and
+    steps of environments that are played in lock step. Who does it counts it."""
 
     tokens: int = 0
     read: int = 0
     updates: int = 0
+    env_steps: int = 0
 
 
 class Model(abc.ABC):
@@ -73,6 +74,9 @@ class Model(abc.ABC):
     takes_guides: ClassVar[bool] = False  # whether others of its class may guide its sampling
     apart: ClassVar[bool] = (
         False  # whether a step is read from its segment's context alone, without the steps before it
+    )
+    row: int = (
+        0  # floats of a view, where a segment may have a row of context for each action, and one for the last view
     )
     net: nn.Module | None = None
     version: int = 0

@@ -8,11 +8,13 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from typing import Any, Protocol, TypeVar, runtime_checkable
 
+import numpy as np
+import numpy.typing as npt
 import torch
 from torch import Tensor
 
 from guerdon.core.batch import Batch
-from guerdon.core.episode import Episode, Segment
+from guerdon.core.episode import End, Episode, Segment
 from guerdon.core.errors import UserError
 from guerdon.core.model import Model
 from guerdon.core.one_turn import asks_in
@@ -129,8 +131,27 @@ class Seats(Protocol):
         """Close the record."""
 
 
+class Together(Protocol):
+    """Tries that are played together, as an environment's `play_many` is handed them: worlds of physics in lock step."""
+
+    def begin(self, ask: int, attempt: int) -> Any:
+        """Try number `attempt` at an ask: it has the `ask` and a `seed` for the environment's dice."""
+
+    def act(self, role: str, tries: Sequence[Any], views: npt.NDArray[np.float32]) -> tuple[Any, Any]:
+        """Show each try its row of numbers [N, D], all at once; the actions [N] or [N, A], and their log-probs [N]."""
+
+    def end(self, tried: Any, role: str, track: Mapping[str, Any], end: End, **info: Any) -> Episode:
+        """The record of a try: one segment, with a row of `views` for each action and the last view, `actions`, `logp` and
+        `rewards`."""
+
+    def why(self, error: BaseException) -> str:
+        """What broke a try, for `error=` in its info."""
+
+
 class Env(Protocol):
-    """One method is the whole contract: straight-line async code over named seats."""
+    """One method is the whole contract: straight-line async code over named seats. One whose views are rows of numbers may also
+    have `play_many(asks, together)`, which plays all asks and returns their episodes; it is called where models act on rows
+    (`Model.act_rows`), and plays the same kind of episodes several at a time."""
 
     @property
     def roles(self) -> tuple[str, ...]: ...

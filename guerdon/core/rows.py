@@ -55,6 +55,8 @@ def take(batch: Batch, tracks: Tensor) -> Batch:
 
 
 def split(batch: Batch, most: int, together: Group) -> list[Batch]:
+    if batch.S + len(batch.context) <= most:
+        return [batch]
     unit = _units(batch, together)
     length = (batch.length + batch.context_length).double()
     size_m = length[batch.path_seg] / batch.shared[batch.path_seg]  # a trunk's, once in all
@@ -84,31 +86,67 @@ def shares(batch: Batch, n: int, generator: torch.Generator, together: Group) ->
     return [batch.take(turn == i) for i in range(min(n, size))]
 
 
-def share_steps(batch: Batch, n: int, generator: torch.Generator, apart: bool) -> list[Batch]:
+def share_steps(batch: Batch, n: int, generator: torch.Generator, apart: bool, row: int = 0) -> list[Batch]:
     learned = torch.nonzero(batch.weight > 0).flatten()
     size = len(learned)
     if n == 1 or size == 0:
         return [batch]
     turn_S = torch.full((batch.S,), -1, dtype=torch.long, device=batch.seg.device)
     turn_S[learned] = torch.randperm(size, generator=generator).to(learned.device) * min(n, size) // size
-    return [_only(batch, turn_S == i, apart) for i in range(min(n, size))]
+    shown = batch.context.view(-1, row)[batch.row_of_step(row)] if apart and row else None
+    masks = [turn_S == i for i in range(min(n, size))]
+    if shown is not None and _is_flat(batch):
+        return [_steps_alone(batch, torch.nonzero(steps).flatten(), shown) for steps in masks]
+    return [_only(batch, steps, apart, shown) for steps in masks]
 
 
-def _only(batch: Batch, steps: Tensor, apart: bool) -> Batch:
-    """The tracks through some of the steps ([S] mask), learned from at those alone."""
+def _is_flat(batch: Batch) -> bool:
+    """Whether each track is one segment, in the same order."""
+    each = torch.arange(batch.G, device=batch.seg.device)
+    alone = batch.K == batch.G == len(batch.path_seg) and torch.equal(batch.path_seg, each)
+    return alone and torch.equal(batch.path_track, each) and bool((batch.parent < 0).all()) and batch.pairs is None
+
+
+def _steps_alone(batch: Batch, old_s: Tensor, shown: Tensor) -> Batch:
+    """The same as `_only`, in fewer operations: of tracks of one segment each, some steps, with the row that each was
+    `shown` [S, D]."""
+    old_g, seg = torch.unique_consecutive(batch.seg[old_s], return_inverse=True)
+    old, each = {"step": old_s, "segment": old_g, "track": old_g}, torch.arange(len(old_g), device=seg.device)
+    return dataclasses.replace(
+        batch,
+        **{name: getattr(batch, name)[old_s] for name in (*STEP_ROWS, "weight")},
+        **{name: getattr(batch, name)[old_g] for name in (*SEGMENT_ROWS, "parent")},
+        seg=seg,
+        context=shown[old_s].flatten(),
+        context_seg=seg.repeat_interleave(shown.shape[1]),
+        **dict.fromkeys(("leaf", "path_track", "path_seg"), each),
+        cols={n: c.take(old[c.level]) for n, c in batch.cols.items()},
+    ).recount()
+
+
+def _only(batch: Batch, steps: Tensor, apart: bool, shown: Tensor | None) -> Batch:
+    """The tracks through some of the steps ([S] mask), learned from at those alone; with what each was `shown` [S, D], where
+    steps have rows of context."""
     kept = dataclasses.replace(batch, weight=torch.where(steps, batch.weight, 0.0))
+    if shown is not None:
+        kept = dataclasses.replace(kept, context=batch.context[:0], context_seg=batch.context_seg[:0])
     kept = kept.take(batch.up(steps.double(), "track") > 0)
     if not apart:
         return kept
     old_s = torch.nonzero(kept.weight > 0).flatten()
-    shown = torch.zeros(kept.G, dtype=torch.bool, device=kept.seg.device)
-    shown[kept.seg[old_s]] = True
-    old_c = torch.nonzero(shown[kept.context_seg]).flatten()
+    if shown is None:
+        mine = torch.zeros(kept.G, dtype=torch.bool, device=kept.seg.device)
+        mine[kept.seg[old_s]] = True
+        old_c = torch.nonzero(mine[kept.context_seg]).flatten()
+        context, context_seg = kept.context[old_c], kept.context_seg[old_c]
+    else:
+        context = shown[steps].flatten()
+        context_seg = kept.seg[old_s].repeat_interleave(shown.shape[1])
     return dataclasses.replace(
         kept,
         **{name: getattr(kept, name)[old_s] for name in (*STEP_ROWS, "seg", "weight")},
-        context=kept.context[old_c],
-        context_seg=kept.context_seg[old_c],
+        context=context,
+        context_seg=context_seg,
         cols={n: c.take(old_s) if c.level == "step" else c for n, c in kept.cols.items()},
     )
 

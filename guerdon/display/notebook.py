@@ -153,7 +153,9 @@ def _run(run: Run) -> str:
     """How far it came, what it cost, what exams measured and how its reward went."""
     result = run.evaluations[-1] if run.evaluations else {}
     facts = {
-        "spent": ", ".join(f"{cost:,.0f} {unit}" for unit, cost in run.spent.items() if cost and unit != "steps"),
+        "spent": ", ".join(
+            f"{cost:,.0f} {unit.replace('_', ' ')}" for unit, cost in run.spent.items() if cost and unit != "steps"
+        ),
         "weights": run.weights or "",
         "failures": ", ".join(f"{name}: {sum(causes.values())}" for name, causes in run.failures.items()),
         "warnings": "\n".join(run.warnings),

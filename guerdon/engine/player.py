@@ -6,10 +6,8 @@ The one door through which anything is ever sampled.
 from __future__ import annotations
 
 import asyncio
-import sys
 import threading
 import time
-import traceback
 from collections.abc import Coroutine, Mapping, Sequence
 from contextlib import closing
 from typing import Any, TypeVar
@@ -17,16 +15,17 @@ from typing import Any, TypeVar
 import torch
 
 from guerdon.core.episode import Episode
-from guerdon.core.errors import RunStopped, UserError, broken_as, in_a_line, line_in, unknown
+from guerdon.core.errors import RunStopped, UserError, unknown
 from guerdon.core.knob_values import is_schedule
 from guerdon.core.model import Meter, Model
-from guerdon.core.part import knobs, walk
+from guerdon.core.part import knobs
 from guerdon.core.play import Env, Listener, awaits_seats_alone
 from guerdon.core.schedule import at
 from guerdon.core.seeds import generator
 from guerdon.core.task import Ask, Sampling
 from guerdon.engine.batching import EngineFault, HandBatcher, LoopBatcher
 from guerdon.engine.columns import in_columns
+from guerdon.engine.lock_step import LockStep, in_lock_step, why_broken
 from guerdon.engine.seats import EpisodeSeats
 
 T = TypeVar("T")
@@ -98,13 +97,24 @@ class Player:
         place = (self.noise, self.step, self.asked)
         to_play = in_columns(env, asks, self.models, self.seats, sampling, place) if asks else None
         if to_play is None:
-            return self._by_coroutines(asks, env, sampling)
+            together = in_lock_step(env, asks, self.models, self.seats, sampling, place) if asks else None
+            return self._by_coroutines(asks, env, sampling) if together is None else self._together(asks, env, together)
         columns = _run(to_play.play_to(self.ended)) if self.ended else to_play.play()
         self.asked += len(asks)
         self.meter.tokens += len(columns.action)
         self.calls += len(columns)
         self.episodes += len(columns)
         return columns
+
+    def _together(self, asks: Sequence[Ask], env: Any, together: LockStep) -> list[Episode]:
+        episodes: list[Episode] = env.play_many(asks, together)
+        self.asked += len(asks)
+        self.meter.env_steps += together.acted
+        self.calls += together.acted
+        self.episodes += len(episodes)
+        for listener in self.ended:
+            _run(listener(episodes))
+        return episodes
 
     def _by_coroutines(self, asks: Sequence[Ask], env: Env, sampling: Sampling) -> list[Episode]:
         by_hand = not self.ended and awaits_seats_alone(env)
@@ -165,7 +175,7 @@ async def _one(env: Env, ask: Ask, table: EpisodeSeats, ended: Sequence[Listener
     except BaseException as error:
         if isinstance(error, asyncio.CancelledError) and _is_cancelled():
             raise
-        return table.failed(f"{broken_as(error)}\n{_place(error, env)}{in_a_line(error)}")
+        return table.failed(why_broken(error, env))
     for listener in ended:
         await listener([episode])
     return episode
@@ -178,14 +188,6 @@ def _is_cancelled() -> bool:
     except RuntimeError:
         return False
     return task is not None and task.cancelling() > 0
-
-
-def _place(error: BaseException, env: Env) -> str:
-    """The last line of the environment's own code, or of one within it, that was running when it broke."""
-    modules = {type(each).__module__ for each in (env, *(part for _, part in walk(env)))}
-    files = {getattr(sys.modules.get(name), "__file__", None) for name in modules}
-    frames = [f for f in traceback.extract_tb(error.__traceback__) if f.filename in files]
-    return f"{line_in(frames[-1].filename, frames[-1].lineno or 0)}: " if frames else ""
 
 
 async def _gather(jobs: list[Coroutine[Any, Any, Episode]]) -> list[Episode]:

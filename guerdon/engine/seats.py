@@ -20,6 +20,7 @@ from guerdon.core.renamed import OldName
 from guerdon.core.seeds import Place
 from guerdon.core.task import Ask, Sampling
 from guerdon.models.probing import Item
+from guerdon.models.standin import behind
 
 Call = Callable[[str, Request], Awaitable[Reply]]
 Read = Callable[[str, Item, Sequence[str]], Awaitable[dict[str, Tensor]]]
@@ -59,7 +60,7 @@ class EpisodeSeat:
         if recorded is not None:
             return table.add(recorded.but(parent=parent))
         how = sampling or table.sampling
-        request = Request(table.path(self.role, parent), view, how, table.next_seed(), given, go_on)
+        request = Request(self._memory(parent), view, how, table.next_seed(), given, go_on)
         version = self.model.version
         segment = self._segment(view, await table.call(self.name, request), parent, how, version, len(given))
         return table.add(segment.but(goes_on=True) if go_on else segment)
@@ -88,7 +89,7 @@ class EpisodeSeat:
         for parent in dict.fromkeys(parents if go_on else ()):
             self._check_open(parent)
         promised = [
-            table.call(self.name, Request(table.path(self.role, p), view, how, table.next_seed(), NOTHING, go_on))
+            table.call(self.name, Request(self._memory(p), view, how, table.next_seed(), NOTHING, go_on))
             for p, how in zip(parents, hows, strict=True)
         ]
         numbered = []
@@ -98,6 +99,10 @@ class EpisodeSeat:
                 segment = segment.but(text=_spelled(self.model, segment))
             numbered.append((len(table.segments), table.add(segment.but(goes_on=True) if go_on else segment)))
         return numbered
+
+    def _memory(self, parent: int) -> tuple[Segment, ...]:
+        """What the model is told of the role's past: nothing where it reads a step without those before it."""
+        return () if behind(self.model).apart else self.table.path(self.role, parent)
 
     def room(self, after: int | None = None, view: Any = None) -> int | None:
         """How many more actions the model's context holds at a place (before anything: None), once it was shown `view` there,

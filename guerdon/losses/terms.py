@@ -97,8 +97,10 @@ class total(Term):
 
     def silent(self, batch: Batch) -> Tensor:
         passed = torch.ones(batch.K, dtype=torch.bool, device=batch.seg.device)
-        for term in self.terms:
+        for term in reversed(self.terms):  # a critic's or a penalty's, which come last, know without looking
             passed &= term.silent(batch) if hasattr(term, "silent") else ~passed
+            if not passed.is_cuda and not bool(passed.any()):  # on a GPU it would be waited for
+                break
         return passed
 
     def __call__(self, batch: Batch, live: Mapping[str, Tensor]) -> tuple[Tensor, dict[str, Tensor]]:

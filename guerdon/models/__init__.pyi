@@ -1,5 +1,6 @@
 """Models: language models, tables, copies of others. `load` finds them by name or in a folder, `save` writes them."""
 
+from guerdon.models.control import mlp as mlp
 from guerdon.models.frozen_copy import snapshot as snapshot
 from guerdon.models.language_model import lm as lm
 from guerdon.models.model_loading import load as load

@@ -15,6 +15,7 @@ SHIPPED = {"sprig": Path(__file__).parent / "sprig" / NEWEST} | {folder.name: fo
 NAMES = {  # name: the module whose class of that name it is
     "foreign": "guerdon.models.foreign_model",
     "lm": "guerdon.models.language_model",
+    "mlp": "guerdon.models.control",
     "tabular": "guerdon.models.tables",
 }
 

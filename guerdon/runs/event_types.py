@@ -40,7 +40,7 @@ class Started(Event):
 @dataclass(frozen=True)
 class StepDone(Event):
     """A step's metrics. `tokens`, `calls` and `episodes` count everything played, judges and searches included; `read` are
-    tokens that any model read, `updates` those of all learners."""
+    tokens that any model read, `updates` those of all learners, `env_steps` those of worlds in lock step."""
 
     metrics: dict[str, float] = field(default_factory=dict)
     tokens: int = 0
@@ -49,12 +49,13 @@ class StepDone(Event):
     seconds: float = 0.0
     read: int = 0
     updates: int = 0
+    env_steps: int = 0
 
     @property
     def spent(self) -> dict[str, float]:
         """What the step cost, in every unit of a budget."""
         cost = {"tokens": self.tokens, "read": self.read, "updates": self.updates, "seconds": self.seconds}
-        return {**cost, "samples": self.episodes, "steps": 1}
+        return {**cost, "env_steps": self.env_steps, "samples": self.episodes, "steps": 1}
 
     @property
     def unreadable(self) -> dict[str, tuple[int, int]]:

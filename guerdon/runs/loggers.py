@@ -49,6 +49,8 @@ def _scalars(event: Event) -> dict[str, float]:
     if isinstance(event, StepDone):
         speed = event.tokens / event.seconds if event.seconds else 0.0
         counts = {name: float(getattr(event, name)) for name in ("tokens", "read", "updates")}
+        if event.env_steps:
+            counts["env_steps"] = float(event.env_steps)
         return {**event.metrics, **counts, "tokens_per_second": speed}
     if isinstance(event, Evaluated):
         return {f"held_out/{k}": float(v) for k, v in event.result.items() if isinstance(v, int | float)}

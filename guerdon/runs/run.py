@@ -147,8 +147,10 @@ class Run:
         if not budget and not is_study:
             return f"{self.steps_done} of {self.config['steps']} steps"
         done = f"{len(self.inner)} runs" if is_study else f"{self.steps_done} steps"
-        of = f", {self.spent[budget['unit']]:,.0f} of {budget['amount']:,.0f} {budget['unit']}" if budget else ""
-        return done + of
+        if not budget:
+            return done
+        unit = budget["unit"]
+        return f"{done}, {self.spent[unit]:,.0f} of {budget['amount']:,.0f} {unit.replace('_', ' ')}"
 
     @property
     def spent(self) -> dict[str, float]:
@@ -190,11 +192,16 @@ class Run:
 
     @property
     def curve(self) -> list[tuple[dict[str, float], dict[str, Any]]]:
-        """Every evaluation: what was spent before it, in every unit of a budget, and what it found."""
+        """Every evaluation: what was spent before it, in every unit of a budget (env steps: where there are any), and what it
+        found."""
         total = StepDone(0).spent | {"steps": 0}
         before = {-1: total}
         for done in self.events(StepDone):
             before[done.step] = total = {unit: total[unit] + cost for unit, cost in done.spent.items()}
+        if not total["env_steps"]:
+            before = {
+                step: {u: cost for u, cost in spent.items() if u != "env_steps"} for step, spent in before.items()
+            }
         return [(e.spent or before.get(e.step, before[-1]), e.result) for e in self.events(Evaluated)]
 
     @property
@@ -226,8 +233,8 @@ class Run:
 
     @property
     def metrics(self) -> Any:
-        """A pyarrow table, one row a step: step, tokens, read, updates, seconds, calls, episodes and every metric (null if
-        missing)."""
+        """A pyarrow table, one row a step: step, tokens, read, updates, env steps where there are any, seconds, calls, episodes
+        and every metric (null if missing)."""
         import pyarrow as pa
 
         rows = [
@@ -236,6 +243,7 @@ class Run:
                 "tokens": e.tokens,
                 "read": e.read,
                 "updates": e.updates,
+                **({"env_steps": e.env_steps} if e.env_steps else {}),
                 "seconds": e.seconds,
                 "calls": e.calls,
                 "episodes": e.episodes,

@@ -259,6 +259,7 @@ class Recorder:
                 seconds=time.perf_counter() - self.began,
                 read=self.play.meter.read,
                 updates=self.play.meter.updates,
+                env_steps=self.play.meter.env_steps,
             )
         )
         for alarm in alarms:

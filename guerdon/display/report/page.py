@@ -90,7 +90,10 @@ def _lines(one: Mapping[str, Any]) -> list[str]:
         lines.append(f"{row['headline']['words']}: {' → '.join(ends)} ({row['headline']['about']})")
     lines.append(
         f"{row['progress']['done']:,.0f} {row['progress']['unit']}; "
-        + ", ".join(f"{show(spent[unit], 'count')} {unit}" for unit in ("tokens", "episodes", "updates", "seconds"))
+        + ", ".join(
+            f"{show(spent[unit], 'count')} {unit.replace('_', ' ')}"
+            for unit in ("env_steps" if spent["env_steps"] else "tokens", "episodes", "updates", "seconds")
+        )
     )
     for measure in exams["measures"] if exams is not None else ():
         first, last = (point[0] for point in (measure["points"][0], measure["points"][-1]))

@@ -110,6 +110,8 @@ def _bounds(name: str, value: Sequence[float | None], std: Sequence[float | None
 def _counts(event: StepDone) -> dict[str, float]:
     counts = {"tokens": event.tokens, "calls": event.calls, "episodes": event.episodes, "seconds": event.seconds}
     counts |= {"read": event.read, "updates": event.updates}
+    if event.env_steps:
+        counts |= {"env_steps": event.env_steps}
     return {**counts, "tokens_per_second": event.tokens / event.seconds} if event.seconds > 0 else counts
 
 

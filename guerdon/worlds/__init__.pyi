@@ -1,0 +1,7 @@
+"""Worlds of physics and other libraries' environments, several at a time."""
+
+from guerdon.worlds.gymnasium_world import SomeWorld as SomeWorld
+from guerdon.worlds.gymnasium_world import open_world as open_world
+from guerdon.worlds.lock_step import gym as gym
+from guerdon.worlds.sources import episodes as episodes
+from guerdon.worlds.sources import streams as streams

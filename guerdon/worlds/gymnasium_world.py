@@ -1,0 +1,201 @@
+"""One environment of Gymnasium's kind, opened, stepped and held to its contract; and how it is brought back to where it was.
+
+An environment is named by its id, by FILE.py:NAME of a function that makes it, or is such a function. What breaks the contract
+is one line that names the environment and the call. A reward that is not a finite number is a failure, never 0.
+Leaves out: several at a time (`lock_step.py`).
+"""
+
+from __future__ import annotations
+
+import inspect
+import math
+import warnings
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from guerdon.core.errors import UserError, in_a_line, nearest, require_extra, unknown
+from guerdon.core.user_file import find_in_file
+from guerdon.worlds.spaces import Row, actions_of, views_of
+
+LONGEST = 10_000  # steps of an episode where neither the environment nor anyone else bounds it
+
+
+class NotFinite(Exception):
+    """A reward or a view that is not a number: the episode failed."""
+
+
+def open_world(env: Any, options: Mapping[str, Any] | None = None, limit: int = 0) -> SomeWorld:
+    """An environment by its Gymnasium id, by FILE.py:NAME of a function that makes it, or by such a function.
+
+    Args:
+        env: the id, the file and name, or the function.
+        options: keyword arguments of the function, or of `gymnasium.make`.
+        limit: steps after which an episode is cut; 0: the environment's own bound, or 10,000.
+
+    >>> import guerdon as gd
+    >>> world = gd.worlds.open_world("CartPole-v1")
+    >>> world.views.size, world.actions.choices, world.reset(seed=0).shape
+    (4, (2,), (4,))
+    """
+    name, make = title_of(env), maker_of(env)
+    return SomeWorld(name, make(**dict(options or {})) if make is not None else _made(str(env), options or {}), limit)
+
+
+def title_of(env: Any) -> str:
+    """What an environment is called."""
+    return env if isinstance(env, str) else str(getattr(env, "__name__", env))
+
+
+def maker_of(env: Any) -> Any:
+    """The function that makes an environment; None for an id."""
+    if isinstance(env, str):
+        return find_in_file(env, "environment") if ".py:" in env else None
+    if not callable(env):
+        raise UserError(
+            f"an environment is a Gymnasium id, FILE.py:NAME or a function that makes one, not {env!r}: worlds make several"
+        )
+    return env
+
+
+def _made(name: str, options: Mapping[str, Any]) -> Any:
+    try:
+        import gymnasium
+    except ImportError as error:
+        raise require_extra("gymnasium", "control") from error
+    wrong = gymnasium.error
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DeprecationWarning)  # an older version is what was asked for
+            return gymnasium.make(name, disable_env_checker=True, **options)
+    except (wrong.UnregisteredEnv, wrong.NamespaceNotFound, wrong.NameNotFound, wrong.VersionNotFound) as error:
+        close = nearest(name, list(gymnasium.registry))
+        if close is None:
+            raise UserError(
+                f"unknown environment {name!r}: name a Gymnasium id, FILE.py:NAME, or MODULE:ID of a package that has it"
+            ) from error
+        raise unknown("environment", name, [close]) from error
+    except (wrong.DependencyNotInstalled, ImportError) as error:
+        raise UserError(f"{name} needs a library that is not installed: {in_a_line(error)}") from error
+    except (wrong.Error, TypeError, ValueError) as error:
+        raise UserError(f"{name} cannot be made: {in_a_line(error)}") from error
+
+
+class SomeWorld:
+    """An environment with views as rows of numbers and actions as rows: `view` is what it shows now.
+
+    Args:
+        name: what it is called.
+        env: the environment, with Gymnasium's `reset` and `step`.
+        limit: steps after which an episode is cut; 0: its own bound, or 10,000.
+
+    >>> import guerdon as gd
+    >>> world = gd.worlds.open_world("MountainCar-v0", limit=2)
+    >>> view = world.reset(seed=0)
+    >>> [world.step(1)[1:] for _ in range(2)]  # reward, over, cut
+    [(-1.0, False, False), (-1.0, False, True)]
+    """
+
+    def __init__(self, name: str, env: Any, limit: int = 0) -> None:
+        self.name, self.env, self.limit = name, env, limit or LONGEST
+        for method in ("reset", "step", "observation_space", "action_space"):
+            if not hasattr(env, method):
+                raise UserError(f"{name} is not a Gymnasium environment: {type(env).__name__} has no `{method}`")
+        self.views = views_of(env.observation_space, name)
+        self.actions = actions_of(env.action_space, name)
+        self.seed, self.total = 0, 0.0
+        self.taken: list[Any] = []  # actions of the episode so far
+        self.view: Row = np.zeros(self.views.size, np.float32)
+
+    @property
+    def steps(self) -> int:
+        """Of the episode so far."""
+        return len(self.taken)
+
+    def reset(self, seed: int) -> Row:
+        """Begin an episode; what is shown first."""
+        given = self.env.reset(seed=seed % 2**31)
+        if not isinstance(given, tuple) or len(given) != 2:
+            raise UserError(f"{self.name}: reset returned {_said(given)}: Gymnasium's returns an observation and info")
+        self.seed, self.taken, self.total = seed, [], 0.0
+        self.view = self._row(given[0], "reset")
+        return self.view
+
+    def step(self, action: Any) -> tuple[Row, float, bool, bool]:
+        """Take an action, as actors give it: what is shown next, the reward, whether the episode is over, whether it is cut."""
+        self.taken.append(action)
+        given = self.env.step(self.actions.of(action))
+        if not isinstance(given, tuple) or len(given) != 5:
+            raise UserError(
+                f"{self.name}: step returned {_said(given)}: Gymnasium's returns an observation, a reward, terminated,"
+                " truncated and info"
+            )
+        seen, pay, over, cut, info = given
+        for what, flag in (("terminated", over), ("truncated", cut)):
+            if not isinstance(flag, bool | np.bool_):
+                raise UserError(
+                    f"{self.name}: step returned {what}={flag!r}: it is True or False, {type(flag).__name__}"
+                )
+        try:
+            reward = float(pay)
+        except (TypeError, ValueError) as error:
+            raise UserError(f"{self.name}: step returned the reward {pay!r}: it is one number") from error
+        if not math.isfinite(reward):
+            raise NotFinite(
+                f"{self.name}: the reward is {reward} at step {self.steps} of seed {self.seed}{_part(info)}"
+            )
+        self.view = self._row(seen, f"step {self.steps}")
+        self.total += reward
+        return self.view, reward, bool(over), bool(cut) or (self.steps >= self.limit and not over)
+
+    def kept(self) -> dict[str, Any]:
+        """What `bring_back` needs: JSON and tensors, for a checkpoint."""
+        import torch
+
+        return {
+            "seed": self.seed,
+            "actions": torch.from_numpy(np.asarray(self.taken)),
+            "view": torch.from_numpy(self.view),
+        }
+
+    def bring_back(self, kept: Mapping[str, Any]) -> None:
+        """Play the record again, from the same seed; refused where it does not lead to the same place."""
+        self.reset(int(kept["seed"]))
+        for action in kept["actions"].numpy():
+            self.step(action)
+        if not np.array_equal(self.view, kept["view"].numpy()):
+            raise UserError(
+                f"{self.name} does not repeat under its seed: after the same {self.steps} actions it shows something else, so"
+                " no run in it can be resumed; draw all that is random from self.np_random, which reset(seed=...) seeds"
+            )
+
+    def close(self) -> None:
+        if inspect.ismethod(getattr(self.env, "close", None)):
+            self.env.close()
+
+    def _row(self, seen: Any, when: str) -> Row:
+        try:
+            row = self.views.row(seen)
+        except (TypeError, ValueError, KeyError, IndexError) as error:
+            raise UserError(
+                f"{self.name}: {when} shows what is not in its observation_space: {in_a_line(error)}"
+            ) from error
+        if len(row) != self.views.size:
+            raise UserError(
+                f"{self.name}: {when} shows {len(row)} numbers, and its observation_space has {self.views.size}"
+            )
+        return row
+
+
+def _said(given: Any) -> str:
+    return f"{len(given)} values" if isinstance(given, tuple) else f"a {type(given).__name__}"
+
+
+def _part(info: Any) -> str:
+    """Which number in an environment's info is not finite, where one is: the part of the reward that broke."""
+    named = info.items() if isinstance(info, Mapping) else ()
+    for name, value in named:
+        if isinstance(value, float | np.floating) and not math.isfinite(value):
+            return f", component {str(name)!r}"
+    return ", component 'reward'"
