@@ -91,9 +91,7 @@ def _tell(output: Output, told: Rehearsal) -> None:
     _tell_prompts(output, told)
     output.say()
     lines = {
-        "longest prompt": _longest(told),
-        "rollouts": f"{told.rollouts:,} a step ({told.asks} prompts){_times(told, told.rollouts)}",
-        "tokens": _tokens(told),
+        **(_of_worlds(told) if told.env_steps else _of_text(told)),
         "time": _time(told),
         "exams": f"{told.exams} of {told.exam_tries:,} tries each" if told.exams else "none",
         "memory": _memory(told),
@@ -102,6 +100,21 @@ def _tell(output: Output, told: Rehearsal) -> None:
         "failed": "\n".join(told.failures),
     }
     output.pairs({name: words for name, words in lines.items() if words})
+
+
+def _of_worlds(told: Rehearsal) -> dict[str, str]:
+    return {
+        "worlds": f"{told.rollouts:,} tries a step",
+        "env steps": f"{told.env_steps:,.0f} a step{_times(told, told.env_steps)}",
+    }
+
+
+def _of_text(told: Rehearsal) -> dict[str, str]:
+    return {
+        "longest prompt": _longest(told),
+        "rollouts": f"{told.rollouts:,} a step ({told.asks} prompts){_times(told, told.rollouts)}",
+        "tokens": _tokens(told),
+    }
 
 
 def _tell_prompts(output: Output, told: Rehearsal) -> None:
@@ -158,7 +171,9 @@ def _time(told: Rehearsal) -> str:
         how = "the second of two real steps" if len(told.measured) == 2 else "one real step"
         step += f" ({how}, discarded; {told.measured[-1].sampling:.2g} s of it sampling)"
     whole = f"{told.bound} {duration(told.seconds)}" if told.seconds is not None else "unknown: the budget decides"
-    exams = f", {duration(told.exam_seconds)} of it in exams" if told.exams and told.seconds is not None else ""
+    timed = told.exams and told.seconds is not None
+    exams = f", {duration(told.exam_seconds)} of it in exams" if timed else ""
+    exams = ", without exams" if timed and told.env_steps else exams
     return "\n".join(filter(None, [f"{whole}{exams}", step, told.not_tried]))
 
 

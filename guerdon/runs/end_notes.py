@@ -113,6 +113,8 @@ def _same_weights(events: Sequence[Event], done: Sequence[StepDone], weights: st
 
 
 def _cut(done: Sequence[StepDone]) -> str:
+    if any(event.env_steps for event in done):  # a world's limit, not an answer's
+        return ""
     share = _mean(done, "cut")
     if share <= MOST:
         return ""

@@ -155,6 +155,8 @@ def build(request: RunRequest, typed: Container[str] = ()) -> Built:
         raise UserError(
             f"{task.title} has no answers: name their column, --answer COL, or give a --reward that needs none"
         )
+    if "env" in request.settings and "env" not in entry.knobs():
+        raise UserError(f"{entry.name} has no environment to choose, as recipes for control have: leave --env out")
     made = entry.build(slots, request.settings, text=request.text, typed=typed)
     if isinstance(made, Recipe):
         move_home(made, task)

@@ -96,6 +96,7 @@ class Rehearsal:
     rollouts: int = 0
     most_tokens: int = 0  # of a step
     sample: dict[str, float] = field(default_factory=dict)  # of the few tries: tries, tokens, seconds
+    env_steps: float = 0.0  # of a step, where worlds are played in lock step
     recited: bool = False  # whether what is learned from is recited, and not sampled
     measured: list[StepMeasured] = field(default_factory=list)
     not_tried: str = ""  # why steps were not measured, or not to their end
@@ -221,7 +222,7 @@ def _sample(told: Rehearsal, recipe: Recipe, play: Player, ready: Ready) -> None
     seconds = time.perf_counter() - began
     told.sample = {"tries": max(1, len(episodes)), "tokens": few.tokens, "seconds": seconds}
     told.asks, told.rollouts = len(asks), sum(ask.n for ask in asks)
-    shown = [_shown(e, recipe) for e in episodes if e.segments]
+    shown = [_shown(e, recipe) for e in episodes if e.segments and not few.meter.env_steps]
     told.prompts = list({prompt.text: prompt for prompt in reversed(shown)}.values())[::-1]
     told.failures += [str(e.info["error"]).strip().splitlines()[-1] for e in episodes if e.failed][:1]
     told.recited = bool(shown) and all(np.isnan(s.logp).all() for e in episodes for s in e.segments if len(s.logp))
@@ -247,6 +248,8 @@ def _shown(episode: Episode, recipe: Recipe) -> ShownPrompt:
 def _look_for_longest(told: Rehearsal, recipe: Recipe, ready: Ready, asks: Sequence[Ask]) -> None:
     """The longest prompt, among what is drawn first and, where problems are shown as they are, many of the task's."""
     model = recipe.models[next(iter(recipe.seats.values()))]
+    if model.row:  # it reads rows of numbers
+        return
     told.context = model.max_positions
     lengths = [p.tokens for p in told.prompts]
     texts = [ask.shown for ask in asks]
@@ -283,6 +286,7 @@ def _measure(told: Rehearsal, recipe: Recipe, play: Player, total: int, counted:
             told.not_tried = told.not_tried or why
             if measured.seconds > SLOW:
                 break
+    told.env_steps = told.measured[-1].counts["env_steps"]
     if counted and not told.not_tried:
         told.not_tried = "judges were not asked, so what they take and what is learned from them is not in the time"
         told.measured = [dataclasses.replace(m, is_whole=False) for m in told.measured]
