@@ -125,10 +125,11 @@ def train(
     }  # fmt: skip
     if resume is not None and out is not None:
         raise UserError("a run is resumed in its own folder: remove --resume or --out")
+    chosen = [*(settings or ()), *([f"env={env}"] if env is not None else ())]
     request = {
         "recipe": recipe, "task": task, "model": model, "reward": reward, "data": rows, "steps": steps, "budget": budget,
         "seed": seed,
-        "out": out, "resume": resume, "again": again, "settings": parse_settings([*(settings or ()), *([f"env={env}"] if env is not None else ())]), "text": True, "trust": trust,
+        "out": out, "resume": resume, "again": again, "settings": parse_settings(chosen), "text": True, "trust": trust,
     }  # fmt: skip
     said = {k: v for k, v in keeping.items() if v is not None}
     if again is not None:

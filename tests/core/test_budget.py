@@ -220,7 +220,7 @@ def test_an_empty_draw_is_legal_and_warned_of_once(tmp_path, ahead):
 
 def test_events_without_the_new_numbers_are_read():
     row = {"type": "StepDone", "step": 3, "tokens": 5, "episodes": 2, "seconds": 0.5}
-    spent = {"tokens": 5, "read": 0, "updates": 0, "samples": 2, "steps": 1, "seconds": 0.5}
+    spent = {"tokens": 5, "read": 0, "updates": 0, "env_steps": 0, "samples": 2, "steps": 1, "seconds": 0.5}
     assert from_json(row).spent == spent
 
 
