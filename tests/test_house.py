@@ -35,6 +35,7 @@ MAY_IMPORT = {
     "tasks": {"core", "data", "text", "workers", "sandbox"},  # workers: for checks that may hang
     "envs": {"core", "data", "tasks", "sandbox", "workers"},  # data: of corpora; workers: for tools that may crash
     "search": {"core", "text", "tasks", "envs"},  # tasks: wordings of roles
+    "worlds": {"core"},
     "models": {"core"},
     "workers": {"core"},
     "rewards": {"core", "data", "text", "tasks", "models", "workers", "sandbox"},  # models: to probe them
@@ -94,6 +95,7 @@ MAY_IMPORT = {
         "search",
         "judges",
         "audits",
+        "worlds",
     },
     "audits": {
         "core",

@@ -101,7 +101,7 @@ class EpisodeSeat:
         return numbered
 
     def _memory(self, parent: int) -> tuple[Segment, ...]:
-        """What the model is told of the role's past: nothing where it reads a step without those before it."""
+        """What the model is given of the role's past: nothing where it reads a step without those before it."""
         return () if behind(self.model).apart else self.table.path(self.role, parent)
 
     def room(self, after: int | None = None, view: Any = None) -> int | None:

@@ -169,16 +169,16 @@ class mlp(Model):
         net = self.towers
         rows = batch.context.to(net.policy[0].weight.device).view(-1, self.inputs)
         shown = rows if len(rows) == batch.S and "final" not in want else rows[batch.row_of_step(self.inputs)]
-        found: dict[str, Tensor] = {}
+        readings: dict[str, Tensor] = {}
         if "logp" in want or "entropy" in want:
             read = self._of_moves_read if self.moves else self._of_choices
-            found |= dict(zip(("logp", "entropy"), read(_through(net.policy, shown), batch.action), strict=True))
+            readings |= dict(zip(("logp", "entropy"), read(_through(net.policy, shown), batch.action), strict=True))
         if "value" in want:
-            found["value"] = _through(net.value, shown)[:, 0]
+            readings["value"] = _through(net.value, shown)[:, 0]
         if "final" in want:
             last = (torch.cumsum(batch.context_length, 0) // self.inputs - 1)[batch.leaf]
-            found["final"] = _through(net.value, rows[last.clamp(min=0)])[:, 0]
-        return {name: found[name] for name in want}
+            readings["final"] = _through(net.value, rows[last.clamp(min=0)])[:, 0]
+        return {name: readings[name] for name in want}
 
     @property
     def towers(self) -> Any:

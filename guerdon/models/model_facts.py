@@ -17,7 +17,7 @@ from guerdon.models.shipped_models import NAMES, SHIPPED
 
 DECODER = "logp_at"  # a reading that guerdon's own decoder alone has
 POLICY = Path("models") / "policy"  # in the folder of a run
-MADE_WITHOUT_TEXT = frozenset({"mlp", "tabular"})  # of the models that are made by name
+MADE_WITHOUT_TEXT = frozenset({"tabular"})  # of the models that are made by name
 OF_A_TABLE = frozenset[str]()
 
 

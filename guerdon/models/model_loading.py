@@ -20,7 +20,7 @@ from guerdon.core.part import describe, knobs, label
 from guerdon.models.hub_models import hub_folder, is_hub_id
 from guerdon.models.model_names import name_of_place, place_of, refuse_unknown
 from guerdon.models.plain_files import is_there, read_object
-from guerdon.models.shipped_models import NAMES
+from guerdon.models.shipped_models import CLASSES, NAMES
 
 MODEL_SUMS = "checksums.json"  # in the folder of a trained model
 PLACES = ("source", "adapter")  # knobs that name a place in the folder a model was saved to
@@ -80,7 +80,7 @@ def _check_sums(folder: Path) -> None:
 
 def is_named(model: Model) -> bool:
     """Whether `save` can write it: models of the user's own classes live in checkpoints only."""
-    return label(model) in NAMES
+    return label(model) in CLASSES
 
 
 def save(model: Model, folder: str | Path) -> None:
@@ -120,7 +120,7 @@ def save(model: Model, folder: str | Path) -> None:
 
 
 def _make(name: str, settings: dict[str, Any]) -> Model:
-    model = getattr(importlib.import_module(NAMES[name]), name)(**settings)
+    model = getattr(importlib.import_module(CLASSES[name]), name)(**settings)
     assert isinstance(model, Model)
     return model
 
@@ -158,7 +158,7 @@ def _load_folder(folder: Path, settings: dict[str, Any]) -> Model:
 
     try:
         config = read_object(folder / "model.json")
-        if config["model"] not in NAMES:
+        if config["model"] not in CLASSES:
             raise UserError(f"{folder} does not hold a whole model: there is no model {config['model']!a}")
         own = {**{k: _revived(v) for k, v in config["knobs"].items()}, **settings}
         if "source" in own:  # it knows the folder's format itself
@@ -168,7 +168,7 @@ def _load_folder(folder: Path, settings: dict[str, Any]) -> Model:
             if "base" in config:
                 _check_base(model, config["base"], folder)
             return model
-        model = load(config["model"], **own)
+        model = _make(config["model"], own)
         is_there(folder / "weights.safetensors")
         net = model.build(0)
         net.load_state_dict(load_file(folder / "weights.safetensors"))

@@ -15,9 +15,9 @@ SHIPPED = {"sprig": Path(__file__).parent / "sprig" / NEWEST} | {folder.name: fo
 NAMES = {  # name: the module whose class of that name it is
     "foreign": "guerdon.models.foreign_model",
     "lm": "guerdon.models.language_model",
-    "mlp": "guerdon.models.control",
     "tabular": "guerdon.models.tables",
 }
+CLASSES = {**NAMES, "mlp": "guerdon.models.control"}  # and those that a recipe makes to fit an environment: of folders alone
 
 
 def version(name: str) -> str:

@@ -83,12 +83,8 @@ def _made(name: str, options: Mapping[str, Any]) -> Any:
 
 
 class SomeWorld:
-    """An environment with views as rows of numbers and actions as rows: `view` is what it shows now.
-
-    Args:
-        name: what it is called.
-        env: the environment, with Gymnasium's `reset` and `step`.
-        limit: steps after which an episode is cut; 0: its own bound, or 10,000.
+    """An environment, `env`, with views as rows of numbers and actions as rows: `view` is what it shows now, `name` what it is
+    called, and an episode is cut after `limit` steps.
 
     >>> import guerdon as gd
     >>> world = gd.worlds.open_world("MountainCar-v0", limit=2)

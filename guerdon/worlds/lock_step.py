@@ -1,7 +1,7 @@
 """Environments of Gymnasium's kind as one of ours, several worlds in lock step.
 
-An ask is a try at a whole episode, or, with a note of how many `steps`, a stretch of a stream: a world that goes on from
-where the last stretch left it, and begins the next episode where one ends. A stretch gives an episode of ours for each part
+An ask is a try at a whole episode, or, with a note of how many `steps`, a stretch of a stream: a world that continues
+from where the last stretch left it, and begins the next episode where one ends. A stretch gives an episode of ours for each part
 of an episode in it; what is cut off by its end is CUT there, with the last view, for a critic to estimate the rest.
 Leaves out: what is drawn (`sources.py`), and how actions are drawn (the engine).
 """
@@ -136,7 +136,7 @@ def seed_of(ask: Ask, own: int) -> int:
 
 
 def _refilled(playing: list[_Lane], waiting: deque[_Lane]) -> list[_Lane]:
-    """Those that go on, and the next in place of those that are over."""
+    """Those that are not over, and the next in place of the others."""
     going = []
     for lane in playing:
         each: _Lane | None = lane
@@ -157,7 +157,7 @@ class _Lane:
         self.over = False
 
     def begin(self) -> None:
-        """Begin the try, or go on with the stream."""
+        """Begin the try, or resume the stream."""
         self.tried = self.together.begin(self.number, self.attempt)
         note = self.tried.ask.note
         self.key, self.left = (str(note["stream"]), int(note["steps"])) if "stream" in note else ("", 0)
@@ -237,7 +237,7 @@ class _Lane:
         )
 
     def _fail(self, error: Exception) -> None:
-        """The track failed, and its world is thrown away. A stream goes on with another episode, in its next stretch."""
+        """The track failed, and its world is thrown away. A stream begins another episode in its next stretch."""
         if not hasattr(self, "views"):
             self.views, self.actions, self.logp, self.rewards, self.first = [], [], [], [], 0
         self._end(End.FAILED, error=self.together.why(error))

@@ -247,3 +247,32 @@ def test_models_that_do_not_act_on_rows_play_by_turns():
     assert [len(s.actions) for s in episode.segments] == [1, 1, 1, 0]
     assert (episode.segments[-1].end, play.meter.env_steps) == (End.CUT, 0)
     assert episode.info == {"return": 6.0, "steps": 3}
+
+
+def test_an_actor_is_saved_loaded_and_taught(tmp_path):
+    model = gd.models.mlp(3, (2, 3), hidden=(8,))
+    model.start(1, {})
+    gd.models.save(model, tmp_path / "m")
+    again = gd.models.load(str(tmp_path / "m"))
+    assert again == model and again.identity() == model.identity()
+    view = np.arange(3.0)
+    assert model.teacher_force(view, "1 2").actions.tolist() == [[1, 2]]
+    with pytest.raises(gd.UserError, match="an mlp's action is 2 numbers, not '1'"):
+        model.teacher_force(view, "1")
+    with pytest.raises(gd.UserError, match="an mlp of 3 inputs was shown 2 numbers"):
+        model.encode(view[:2])
+
+
+def test_a_model_that_reads_apart_is_given_no_path():
+    """Else an episode of T turns would copy T (T - 1) / 2 segments of its own past."""
+    from shapes.nets import chooser
+
+    shown = []
+
+    class Looking(chooser):
+        def act(self, requests):
+            shown.extend(len(request.path) for request in requests)
+            return super().act(requests)
+
+    player(gd.worlds.gym(lambda: Counting(20)), Looking(3, 2))(asked(1))
+    assert shown == [0] * 20

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from command_line import command_line, refused
 from killing import killed_at
 from own_gyms import Broken, counting, restless
 from tolerances import assert_rounded
@@ -126,19 +127,25 @@ def test_rewards_that_fail_stop_the_run_in_a_line(tmp_path):
         train(made(env=nan), tmp_path / "run")
 
 
-def test_it_is_one_command(tmp_path, command_line, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "mine.py").write_text(OWN.read_text())
+@pytest.fixture
+def cli(tmp_path, monkeypatch, capsys):
+    return command_line(tmp_path, monkeypatch, capsys)
+
+
+def test_it_is_one_command(cli, tmp_path):
+    (tmp_path / "own.py").write_text(OWN.read_text())
     small = [f"--set={name}={value}" for name, value in SMALL.items() if name not in ("hidden", "steps")]
-    said = command_line("train", "ppo_control", "--env", "mine.py:counting", *small, "--steps", "2", "--out", "run")
-    assert "held-out return before training: 6.000" in said
-    assert "spent     128 env steps, 16 updates" in said
-    assert "return 6.0" in said
-    assert "tokens" not in said.partition("spent")[2]
-    assert Run(tmp_path / "run").headline.text == "6.000 -> 6.000  held-out counting"
-    assert (tmp_path / "run" / "report.html").is_file()
-    tried = command_line("train", "ppo_control", "--env", "mine.py:counting", *small, "--dry-run")
-    assert "env steps  64 a step" in tried
+    said = cli("train", "ppo_control", "--env", "own.py:counting", *small, "--steps", "2", "--out", "run")
+    assert said.code == 0, said.err
+    assert "held-out return before training: 6.000" in said.out
+    assert "spent     128 env steps, 16 updates" in said.out
+    assert "env steps/s" in said.out
+    assert "tokens" not in said.out
+    run = Run("run")
+    assert run.headline.text == "6.000 -> 6.000  held-out counting"
+    assert run.folder.report.is_file()
+    tried = cli("train", "ppo_control", "--env", "own.py:counting", *small, "--dry-run")
+    assert "env steps  64 a step" in tried.out
 
 
 @pytest.mark.parametrize(
@@ -149,9 +156,8 @@ def test_it_is_one_command(tmp_path, command_line, monkeypatch):
         (["grpo", "--task", "chain:1", "--env", "CartPole-v1"], "grpo has no environment to choose, as recipes for control"),
     ],
 )
-def test_what_does_not_fit_is_one_line(words, told, command_line):
-    assert told in command_line("train", *words, fails=True)
-
+def test_what_does_not_fit_is_one_line(cli, words, told):
+    refused(cli("train", *words), told)
 
 
 @pytest.mark.peers("stable-baselines3")

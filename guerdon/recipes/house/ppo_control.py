@@ -35,7 +35,7 @@ from guerdon.worlds.sources import episodes, streams
 @recipe("ppo_control", family="house", paper="arXiv:1707.06347", needs=Needs(world="the environment that --env names"))
 def ppo_control(
     *,
-    env: Any = "CartPole-v1",
+    env: Any = "CartPole-v1",  # a Gymnasium id, FILE.py:NAME of a function that makes an environment, or such a function
     worlds: int = 8,  # table 5 of the paper; with the horizon, the 2,048 env steps of table 3
     horizon: int = 256,  # env steps of each world in a step
     minibatch: int = 64,  # table 3
