@@ -16,7 +16,7 @@ from guerdon.rewards.text.task_checks import true_lines
 from guerdon.tasks import load
 from guerdon.tasks.families.tiny import successor
 from guerdon.training.build import RunRequest, build
-from guerdon.training.catalog import listings
+from guerdon.training.catalog import find_recipe, listings
 
 HASHES = Path(__file__).parent / "house_hashes.json"
 
@@ -153,7 +153,11 @@ SETTINGS = {"distill": {"teacher": "sprig-1"}}
 def house_hashes():
     """Every house recipe's hash, on a task and a model that stay as they are."""
     house = sorted(name for name, listing in listings().items() if listing.family == "house")
-    return {n: build(RunRequest(n, "countdown:2", "sprig-1", settings=SETTINGS.get(n, {}))).recipe.hash for n in house}
+    hashes = {}
+    for name in house:
+        given = () if find_recipe(name).needs.world else ("countdown:2", "sprig-1")
+        hashes[name] = build(RunRequest(name, *given, settings=SETTINGS.get(name, {}))).recipe.hash
+    return hashes
 
 
 MEND = """

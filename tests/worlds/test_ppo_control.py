@@ -123,7 +123,9 @@ def test_rewards_that_fail_stop_the_run_in_a_line(tmp_path):
     def nan():
         return Broken("nan")
 
-    with pytest.raises(gd.RunStopped, match=r"failed, more than 20%: .*nan: the reward is nan at step 2 of seed \d+, comp"):
+    with pytest.raises(
+        gd.RunStopped, match=r"failed, more than 20%: .*nan: the reward is nan at step 2 of seed \d+, comp"
+    ):
         train(made(env=nan), tmp_path / "run")
 
 
@@ -152,8 +154,14 @@ def test_it_is_one_command(cli, tmp_path):
     ("words", "told"),
     [
         (["ppo_control", "--env", "CartPoole-v1"], "unknown environment 'CartPoole-v1': did you mean 'CartPole-v1'?"),
-        (["ppo_control", "--task", "chain:1"], "ppo_control has a fixed world (the environment that --env names): leave"),
-        (["grpo", "--task", "chain:1", "--env", "CartPole-v1"], "grpo has no environment to choose, as recipes for control"),
+        (
+            ["ppo_control", "--task", "chain:1"],
+            "ppo_control has a fixed world (the environment that --env names): leave",
+        ),
+        (
+            ["grpo", "--task", "chain:1", "--env", "CartPole-v1"],
+            "grpo has no environment to choose, as recipes for control",
+        ),
     ],
 )
 def test_what_does_not_fit_is_one_line(cli, words, told):

@@ -84,7 +84,9 @@ def test_a_missing_extra_is_one_line(monkeypatch):
 
 
 def test_a_function_in_a_file_makes_it(tmp_path):
-    (tmp_path / "mine.py").write_text("from own_gyms import Counting\ndef make(length=2):\n    return Counting(length)\n")
+    (tmp_path / "mine.py").write_text(
+        "from own_gyms import Counting\ndef make(length=2):\n    return Counting(length)\n"
+    )
     world = open_world(f"{tmp_path / 'mine.py'}:make", {"length": 7})
     assert world.env.length == 7
     with pytest.raises(gd.UserError, match="did you mean 'make'"):
