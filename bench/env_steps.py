@@ -1,9 +1,10 @@
 """Env steps per processor second of PPO in control: `python -m bench.env_steps --rounds 5 --out FILE.json`.
 
-Guerdon's `ppo_control` against stable-baselines3's PPO on CartPole: 8 worlds, nets of 64 x 64, and in each step of a run 2,048
-env steps and 80 updates of 256 of them; whole runs as users have them (ours with its rollouts, events and checkpoints on disk). Both run in one
-process and take turns, and what counts is processor seconds from the second step on, so that other work of the machine and the
-start of a run are in neither. `--lengths` measures episodes of 50 and of 500 steps in a world whose episodes have that length.
+Guerdon's `ppo_control` against stable-baselines3's PPO on CartPole: 8 worlds, nets of 64 x 64, and in each step of a run
+2,048 env steps and 80 updates of 256 of them; whole runs as users have them (ours with its rollouts, events and
+checkpoints on disk). Both run in one process and take turns, and what counts is processor seconds from the second step on,
+so that other work of the machine and the start of a run are in neither. `--lengths` measures episodes of 50 and of 500 steps
+in a world whose episodes have that length.
 Leaves out: how much is learned (the exam of a run), and environments that take longer than the learner.
 """
 
@@ -31,7 +32,7 @@ STEP = WORLDS * HORIZON
 LENGTHS = (50, 500)
 
 
-class Fixed(gymnasium.Env):  # type: ignore[misc]
+class Fixed(gymnasium.Env[Any, Any]):
     """Four numbers of noise, two actions, and episodes of `length` steps."""
 
     def __init__(self, length: int = 50) -> None:

@@ -119,7 +119,9 @@ def _steps_alone(batch: Batch, old_s: Tensor, shown: Tensor) -> Batch:
         seg=seg,
         context=shown[old_s].flatten(),
         context_seg=seg.repeat_interleave(shown.shape[1]),
-        **dict.fromkeys(("leaf", "path_track", "path_seg"), each),
+        leaf=each,
+        path_track=each,
+        path_seg=each,
         cols={n: c.take(old[c.level]) for n, c in batch.cols.items()},
     ).recount()
 

@@ -36,10 +36,10 @@ Rows = npt.NDArray[np.float32]
 class Actor(Protocol):
     """A model that acts on rows of numbers."""
 
-    def noise(self, dice: np.random.Generator, n: int) -> Rows:
+    def noise(self, dice: np.random.Generator, n: int) -> npt.NDArray[Any]:
         """[n, W] random numbers, those of an action in a row."""
 
-    def act_rows(self, views: Rows, noise: Rows, sampling: Sampling) -> tuple[npt.NDArray[Any], Rows]:
+    def act_rows(self, views: Rows, noise: npt.NDArray[Any], sampling: Sampling) -> tuple[npt.NDArray[Any], Rows]:
         """The actions [N] or [N, A] at views [N, D], and their log-probs [N]."""
 
 

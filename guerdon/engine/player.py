@@ -112,8 +112,8 @@ class Player:
         self.meter.env_steps += together.acted
         self.calls += together.acted
         self.episodes += len(episodes)
-        for listener in self.ended:
-            _run(listener(episodes))
+        if self.ended:
+            _run(_tell(self.ended, episodes))
         return episodes
 
     def _by_coroutines(self, asks: Sequence[Ask], env: Env, sampling: Sampling) -> list[Episode]:
@@ -179,6 +179,11 @@ async def _one(env: Env, ask: Ask, table: EpisodeSeats, ended: Sequence[Listener
     for listener in ended:
         await listener([episode])
     return episode
+
+
+async def _tell(listeners: Sequence[Listener], episodes: Sequence[Episode]) -> None:
+    for listener in listeners:
+        await listener(episodes)
 
 
 def _is_cancelled() -> bool:

@@ -50,7 +50,7 @@ def _tower(inputs: int, hidden: Sequence[int], outputs: int, gain: float, dice: 
 
 
 def _linear(inputs: int, outputs: int, gain: float, dice: torch.Generator) -> nn.Linear:
-    layer = nn.utils.skip_init(nn.Linear, inputs, outputs)
+    layer = nn.Linear(inputs, outputs, device="meta").to_empty(device="cpu")  # draws from no global generator
     nn.init.orthogonal_(layer.weight, gain, generator=dice)
     nn.init.zeros_(layer.bias)
     return layer
@@ -129,11 +129,11 @@ class mlp(Model):
 
     # --- acting ---------------------------------------------------------------------------------------------------
 
-    def noise(self, dice: np.random.Generator, n: int) -> Rows:
+    def noise(self, dice: np.random.Generator, n: int) -> npt.NDArray[np.float64]:
         """[n, W] for each of n actions: a normal number for each move, a uniform one for each choice."""
         return dice.standard_normal((n, self.moves)) if self.moves else dice.random((n, len(self.choices)))
 
-    def act_rows(self, views: Rows, noise: Rows, sampling: Sampling) -> tuple[npt.NDArray[Any], Rows]:
+    def act_rows(self, views: Rows, noise: npt.NDArray[Any], sampling: Sampling) -> tuple[npt.NDArray[Any], Rows]:
         """The actions [N] or [N, A] at views [N, D], by the numbers in `noise`, and their log-probs [N]."""
         if sampling.temperature not in (0, 1) or sampling.cuts:
             raise UserError(
@@ -196,7 +196,8 @@ class mlp(Model):
         """[N] the log-prob of moves."""
         log_std = self.towers.log_std
         z = (action - out) * torch.exp(-log_std)
-        return -(0.5 * z.square() + log_std + HALF_LOG_TWO_PI).sum(-1)
+        logp: Tensor = -(0.5 * z.square() + log_std + HALF_LOG_TWO_PI).sum(-1)
+        return logp
 
     def _of_moves_read(self, out: Tensor, action: Tensor) -> tuple[Tensor, Tensor]:
         entropy = (self.towers.log_std + 0.5 + HALF_LOG_TWO_PI).sum().expand(len(out))

@@ -17,7 +17,10 @@ NAMES = {  # name: the module whose class of that name it is
     "lm": "guerdon.models.language_model",
     "tabular": "guerdon.models.tables",
 }
-CLASSES = {**NAMES, "mlp": "guerdon.models.control"}  # and those that a recipe makes to fit an environment: of folders alone
+CLASSES = {
+    **NAMES,
+    "mlp": "guerdon.models.control",
+}  # and those that a recipe makes to fit an environment: of folders alone
 
 
 def version(name: str) -> str:

@@ -1,8 +1,8 @@
 """Environments of Gymnasium's kind as one of ours, several worlds in lock step.
 
 An ask is a try at a whole episode, or, with a note of how many `steps`, a stretch of a stream: a world that continues
-from where the last stretch left it, and begins the next episode where one ends. A stretch gives an episode of ours for each part
-of an episode in it; what is cut off by its end is CUT there, with the last view, for a critic to estimate the rest.
+from where the last stretch left it, and begins the next episode where one ends. A stretch gives an episode of ours for
+each part of an episode in it; what is cut off by its end is CUT there, with the last view, for a critic to estimate the rest.
 Leaves out: what is drawn (`sources.py`), and how actions are drawn (the engine).
 """
 

@@ -1,4 +1,4 @@
-"""`ppo_control`: exact resume, micro-batches, budgets in env steps, what a user sees, and stable-baselines3's loss and gradient."""
+"""`ppo_control`: exact resume, micro-batches, budgets in env steps, what a user sees; stable-baselines3's loss and gradient."""
 
 from __future__ import annotations
 
