@@ -18,13 +18,12 @@ from guerdon.core.task import Ask, Sampling, Task
 from guerdon.engine.player import Player
 from guerdon.envs.tools.exact_arithmetic import calculator
 from guerdon.envs.tools.tool_worlds import tool_turns
-from guerdon.exams.rates import MARKS
 from guerdon.judges.judging import models_of
 from guerdon.judges.pointwise import judge
 from guerdon.rewards.asking.function import Leaf
 from guerdon.rewards.asking.samples import Samples
 from guerdon.rewards.formula.scores import Outcome
-from guerdon.text.answers import vote
+from guerdon.text.answers import EVERY_MARK, vote
 
 FOUND = "{prompt}\n\nThis was found out with tools, and may be wrong:\n{found}"
 
@@ -40,7 +39,7 @@ class tool_assisted(Leaf):
     The model plays each problem once, greedily, in `env`, where it may call tools; its calls, their results and what it says at
     last is what was found. A judge that is asked in plain language is shown that with the problem, and $v$ is its verdict. A
     model that knows sprig's roles reads no such report: it verifies as it always does. $a$ is 1 where the sample gives the
-    answer that was found, 0 where it gives another, and $w$ is `weight`; where the model came to no answer $w$ is 0. Answers
+    answer that was found, 0 where it gives another, and $w$ is `agreement`; where the model came to no answer $w$ is 0. Answers
     are told apart by their text, so it suits problems with one right answer. A verdict that cannot be read stays *failed*.
 
     Logs `NAME/calls`, the tool calls of a step, `NAME/call_errors` and `NAME/unanswered`, the problems without an answer; what
@@ -50,7 +49,7 @@ class tool_assisted(Leaf):
     Args:
         judging: a `judge`, by a model in this process.
         env: where its model can call tools.
-        weight: of agreement with the answer that was found.
+        agreement: weight of agreement with the answer that was found.
         max_tokens: the most tokens of its turn with tools.
         name: name in metrics.
 
@@ -61,7 +60,7 @@ class tool_assisted(Leaf):
 
     judging: judge
     env: Any = knob(factory=_with_calculator)
-    weight: float = knob(default=0.5, ge=0.0, le=1.0)
+    agreement: float = knob(default=0.5, ge=0.0, le=1.0)
     max_tokens: int = knob(default=256, ge=1)
     name: str = "tool_judge"
 
@@ -92,7 +91,7 @@ class tool_assisted(Leaf):
         if outcome.reason is not Reason.VALUE or found is None:
             return outcome
         same = float(read_answer(completion) == found)
-        return outcome._replace(value=(1 - self.weight) * outcome.value + self.weight * same)
+        return outcome._replace(value=(1 - self.agreement) * outcome.value + self.agreement * same)
 
     def find(self, problems: Mapping[str, Mapping[str, Any]], samples: Samples) -> dict[str, Episode]:
         """What the judge's model does with each problem where it can call tools."""
@@ -121,7 +120,7 @@ def answer_of(episode: Episode) -> Any:
 
 
 def read_answer(text: str) -> Any:
-    return vote(f"\n{text}", "text", MARKS, True)
+    return vote(f"\n{text}", "text", EVERY_MARK, True)
 
 
 def report(episode: Episode) -> str:

@@ -133,8 +133,8 @@ class consistency(Term):
         rows = comparisons(batch)
         said = log_preferences(rows, *(live[read].double() for read in self.verdicts.reads))
         implied = log_implied(rows, batch, live["logp"], self.beta)
-        apart = sum((a.exp() - b.exp()) * (a - b) for a, b in zip(said, implied, strict=True)) / 2
-        unsure = -sum(x.exp() * x for x in (*said, *implied)) / 2
+        apart = torch.stack([(a.exp() - b.exp()) * (a - b) for a, b in zip(said, implied, strict=True)]).sum(0) / 2
+        unsure = -torch.stack([x.exp() * x for x in (*said, *implied)]).sum(0) / 2
         one = ((said[0] - said[1]) * (implied[0] - implied[1]) > 0).double()
         loss = over_pairs(apart + self.entropy * unsure, batch)
         noted = {"divergence": over_pairs(apart.detach(), batch), "agreement": over_pairs(one, batch)}
