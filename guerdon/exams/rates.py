@@ -16,7 +16,7 @@ from guerdon.core.statistics import Z95, even_mean, pass_at_k
 from guerdon.exams.exam import TRUTH, Sitting
 from guerdon.exams.solved_problems import written
 from guerdon.exams.tries import checked, powers, rights, texts, with_interval
-from guerdon.text.answers import EVERY_MARK, vote
+from guerdon.rewards.text.overlap import EVERY_MARK, vote
 
 
 @part

@@ -40,6 +40,7 @@ from guerdon.tasks.role_wordings import ABOUT, RoleWording
 from guerdon.text.verdicts import read_number
 
 ROLE, START, AGREED, PAY, TOP = "confidence", "start", "agreed", "pay", 10
+RIGHT = 0.5  # the least score of a right answer, as in exams
 WORDING = RoleWording(
     ROLE,
     "how sure it is of an answer, from 0 to 10",
@@ -142,10 +143,11 @@ class said:
         batch = self.ask(sitting.batch, sitting.play)
         mine = batch.tracks_of([ROLE])
         right, sure = (batch[f"{PAY}.{name}"][mine].double() for name in ("right", "confidence"))
-        read = ~sure.isnan() & ~right.isnan()
-        p, c = sure[read].tolist(), right[read].tolist()
-        if not p:
-            return {"said_unread": 1.0}
-        told = {"said_ece": calibration_error(p, c), "said_brier": brier(p, c), "said_mean": sum(p) / len(p)}
-        area = auc(sure[read & (right >= 0.5)], sure[read & (right < 0.5)])
-        return {**told, **({"said_auroc": area} if area == area else {}), "said_unread": 1 - len(p) / len(sure)}
+        read = ~sure.isnan()
+        p, c = sure[read], right[read]
+        unread = {"said_unread": 1 - len(p) / max(len(sure), 1)}
+        if not len(p):
+            return unread
+        numbers = {"said_ece": calibration_error(p.tolist(), c.tolist()), "said_brier": brier(p.tolist(), c.tolist())}
+        area = auc(p[c >= RIGHT], p[c < RIGHT])
+        return {**numbers, "said_mean": float(p.mean()), **({"said_auroc": area} if area == area else {}), **unread}

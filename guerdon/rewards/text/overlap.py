@@ -18,6 +18,7 @@ from collections.abc import Sequence
 from functools import reduce
 from operator import or_
 
+from guerdon.text.answers import EVERY_MARK as EVERY_MARK
 from guerdon.text.answers import vote as vote
 
 ARTICLES = re.compile(r"\b(?:a|an|the)\b")

@@ -35,7 +35,7 @@ def lessons(*evaluations, **knobs):
 
 
 def composed(**knobs):
-    told, found, _ = lessons({"pass@1": 0.1}, {"pass@1": 0.5}, steps=7, **knobs)
+    told, found, _ = lessons({"pass@1": 0.1}, {"pass@1": 0.2}, {"pass@1": 0.5}, steps=7, **knobs)
     rows = []
     for lesson, seed in told:
         learner = lesson.stages.learners[0]
@@ -128,7 +128,7 @@ def near(pay="brier", rate=0.8):
     return -abs((logits.softmax(0) @ torch.arange(11.0)).item() / 10 - rate)
 
 
-SAID = {"x=0": "= 9", "x=1": "= 2", "x=2": "none", "x=3": "= 4"}
+SAID = {"x=0": "= 9", "x=1": "= 2", "x=2": "none", "x=3": "= 4", "x=4": "= 6", "x=5": "= 6"}
 SEATS = {"policy": "policy", "confidence": "policy"}
 START = {"policy": "start", "confidence": "policy"}
 FIRST = [6, 20, START, [2, "snapshot(of='policy')"], SEATS, 5e-5, "verified", "score", "follow_up", "Learn"]
@@ -138,6 +138,14 @@ mechanism = Mechanism(
     source="arXiv:2405.20974; xu1868/SaySelf@e2f6595d, utils/utils.py, lines 55-66: 2 (1/2 - |c - p|^2), and training/"
     "rlhf_train.py, lines 842-852: -1",
     also=[brier_pay, stated_confidence],
+    equal={
+        "said.__call__: brier(...) with c.tolist() before p.tolist()": "a square of a difference",
+        "said.__call__: p[c >= RIGHT] shuffled": "an area knows no order",
+        "said.__call__: p[c < RIGHT] shuffled": "an area knows no order",
+        "said.__call__: batch[f'{PAY}.{name}'][mine] shuffled": "both columns alike",
+        "stated: function_reward(...) without isolate=": "the same scores, from a process of its own",
+        "stated: False -> True": "the same scores, from a process of its own",
+    },
     numbers={
         "the pay": (
             lambda: worth((1.0, 1.0), (0.0, 1.0), (0.0, 0.0), (1.0, 0.7), (0.5, 0.5)),
@@ -189,15 +197,12 @@ mechanism = Mechanism(
         "the second alone": (lambda: [composed(sft_steps=0)[0][0][3], len(composed(sft_steps=0)[0])], [[2], 1]),
         "no evaluations": (lambda: lessons()[1], {}),
         "examined": (
-            lambda: examined(1.0, 0.0, 1.0, 1.0),
-            {
-                "said_ece": (0.1 + 0.2 + 0.6) / 3,
-                "said_brier": (0.01 + 0.04 + 0.36) / 3,
-                "said_mean": 0.5,
-                "said_auroc": 1.0,
-                "said_unread": 0.25,
-            },
+            lambda: examined(1.0, 0.0, 1.0, 1.0, 0.0, 1.0),
+            {"said_ece": 1.1 / 5, "said_brier": 0.93 / 5, "said_mean": 0.54, "said_auroc": 0.75, "said_unread": 1 / 6},
         ),
+        "one statement": (lambda: examined(1.0)["said_unread"], 0.0),
+        "graded": (lambda: examined(0.5, 0.0)["said_auroc"], 1.0),
+        "what each stage is told": (lambda: [asking(place).tells for place in (0, 1)], [("agreed",), ("correct",)]),
         "nothing to tell apart": (
             lambda: sorted(examined(1.0, 1.0)),
             ["said_brier", "said_ece", "said_mean", "said_unread"],
