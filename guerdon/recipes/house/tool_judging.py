@@ -39,7 +39,7 @@ class tool_assisted(Leaf):
     The model plays each problem once, greedily, in `env`, where it may call tools; its calls, their results and what it says at
     last is what was found. A judge that is asked in plain language is shown that with the problem, and $v$ is its verdict. A
     model that knows sprig's roles reads no such report: it verifies as it always does. $a$ is 1 where the sample gives the
-    answer that was found, 0 where it gives another, and $w$ is `agreement`; where the model came to no answer $w$ is 0. Answers
+    answer that was found, 0 where it gives another, and $w$ is `trust`; where the model came to no answer $w$ is 0. Answers
     are told apart by their text, so it suits problems with one right answer. A verdict that cannot be read stays *failed*.
 
     Logs `NAME/calls`, the tool calls of a step, `NAME/call_errors` and `NAME/unanswered`, the problems without an answer; what
@@ -49,7 +49,7 @@ class tool_assisted(Leaf):
     Args:
         judging: a `judge`, by a model in this process.
         env: where its model can call tools.
-        agreement: weight of agreement with the answer that was found.
+        trust: weight of agreement with the answer that was found.
         max_tokens: the most tokens of its turn with tools.
         name: name in metrics.
 
@@ -60,7 +60,7 @@ class tool_assisted(Leaf):
 
     judging: judge
     env: Any = knob(factory=_with_calculator)
-    agreement: float = knob(default=0.5, ge=0.0, le=1.0)
+    trust: float = knob(default=0.5, ge=0.0, le=1.0)
     max_tokens: int = knob(default=256, ge=1)
     name: str = "tool_judge"
 
@@ -91,7 +91,7 @@ class tool_assisted(Leaf):
         if outcome.reason is not Reason.VALUE or found is None:
             return outcome
         same = float(read_answer(completion) == found)
-        return outcome._replace(value=(1 - self.agreement) * outcome.value + self.agreement * same)
+        return outcome._replace(value=(1 - self.trust) * outcome.value + self.trust * same)
 
     def find(self, problems: Mapping[str, Mapping[str, Any]], samples: Samples) -> dict[str, Episode]:
         """What the judge's model does with each problem where it can call tools."""

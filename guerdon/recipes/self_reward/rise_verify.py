@@ -102,8 +102,8 @@ class earned_by(FieldColumns):
 @part
 class true_verdict(FieldColumns):
     """Column `earned` of verifications: 1 where the verdict is true, which yes is of a try whose `column` is above 1/2, and
-    0 where it is not. A reply without a verdict has *failed*, or earns `unread`. Logs `verifier/right`, of the verdicts
-    that could be read, and `verifier/unreadable`, of all replies.
+    0 where it is not. A reply without a verdict has no score (*not applicable*), or earns `unread`. Logs `verifier/right`, of
+    the verdicts that could be read, and `verifier/unreadable`, of all replies.
 
     >>> true_verdict().gives
     ('earned',)
@@ -121,10 +121,13 @@ class true_verdict(FieldColumns):
             said = None if lost else verdict_in(text)
             if said is None:
                 value.append(math.nan if lost or self.unread is None else self.unread)
-                detail[k] = {"error": "the verification failed" if lost else "the reply has no verdict"}
+                detail[k] = {"error": "the verification failed"} if lost else {"why": "the reply has no verdict"}
             else:
                 value.append(float((said == "yes") == (ask.note[self.column] > 0.5)))
-            reason.append(int(Reason.FAILED if math.isnan(value[k]) else Reason.VALUE))
+            missing = (
+                Reason.FAILED if lost else Reason.NOT_APPLICABLE
+            )  # it said something, if no verdict: no fault of the run
+            reason.append(int(missing if math.isnan(value[k]) else Reason.VALUE))
         read = [value[k] for k in range(batch.K) if k not in detail]
         play.log(**{f"{ROLE}/right": fmean(read)} if read else {})
         play.log(**{f"{ROLE}/unreadable": len(detail) / batch.K} if batch.K else {})

@@ -147,7 +147,7 @@ def composed(**knobs):
 def misled(tools=True):
     """How much more a right answer is worth than the best wrong one, by a judge who takes one for the other."""
     judge = gd.judge(Speaks({"4": "= no", "5": "= yes", "6": "= no"}), scale="yes")
-    reward = tool_assisted(judge, agreement=0.8) if tools else judge
+    reward = tool_assisted(judge, trust=0.8) if tools else judge
     paid = gd.score_samples(reward, [{"prompt": "2+2", "completion": f"= {a}"} for a in "456"]).whole
     return paid[0] - max(paid[1:])
 
@@ -169,7 +169,7 @@ mechanism = Mechanism(
     also=[tool_assisted, answer_of, report],
     numbers={
         "the verdict and what was found, half each; a call is counted": (judged, [[0.5, 0.5, -9.0], [4, 1, 0, 0]]),
-        "at another weight": (lambda: judged(agreement=0.2)[0], [0.2, 0.8, -9.0]),
+        "at another weight": (lambda: judged(trust=0.2)[0], [0.2, 0.8, -9.0]),
         "what was found is wrong": (lambda: judged(says="= 5")[0], [0.0, 1.0, -9.0]),
         "nothing was found": (lambda: judged(says=""), [[0.0, 1.0, -9.0], [4, 16, 0, 1]]),
         "each problem once": (

@@ -46,7 +46,7 @@ def verified(**knobs):
     each = [ask.shown for ask in batch.asks[5:]]
     column = batch.cols["earned"]
     logged = [play.metrics.get(f"verifier/{name}") for name in ("asked", "right", "unreadable")]
-    why = [column.detail[k]["error"] for k in sorted(column.detail)]
+    why = [next(iter(column.detail[k].items())) for k in sorted(column.detail)]
     return [each, column.value.nan_to_num(-9.0).tolist(), column.reason.tolist(), logged, why]
 
 
@@ -120,9 +120,9 @@ S = 0.5 / (sqrt(0.5) + 1e-4)
 U = 1 / 3 / (sqrt(1 / 3) + 1e-4)  # 1, 0, 1 less their mean, over their deviation
 TRIES = [["= 4", "= 5", "= 5"]]
 THREE = [f"verify\np\n{n}" for n in (5, 5, 6, 6, 7, 7)] + ["verify\nq\n8"] * 2
-EARNED = [1.0, 0.0, 1.0, 0.0, -9.0, 1.0, 0.0, 1.0, -9.0, 1.0, -9.0, 0.0, 1.0], [0, 0, 0, 0, 2, 0, 0, 0, 2, 0, 2, 0, 0]
+EARNED = [1.0, 0.0, 1.0, 0.0, -9.0, 1.0, 0.0, 1.0, -9.0, 1.0, -9.0, 0.0, 1.0], [0, 0, 0, 0, 2, 0, 0, 0, 1, 0, 2, 0, 0]
 PAID = [0, 0, 0, 0, 2, 0, 0, 0, 0, 0, 2, 0, 0]
-LOST = ["the reply has no verdict", "the verification failed"]
+LOST = [("why", "the reply has no verdict"), ("error", "the verification failed")]
 ASKED = ["verify\np\n5"] * 2 + ["verify\nq\n8"] * 2
 mechanism = Mechanism(
     "rise-verify",
