@@ -112,7 +112,7 @@ class two_sides(FieldColumns):
         number = [kind_of(batch.episodes[e].task, self.kinds) for e in batch.episode[batch.leaf].tolist()]
         kind_K = torch.tensor(number, device=told_K.device)
         used_K = (told_K | batch.tracks_of(["policy"])) & ~batch.failed_K & (kind_K >= 0)
-        alike = used_K & used_K[:, None] & (kind_K == kind_K[:, None])  # [K, K]
+        alike = used_K & (kind_K == kind_K[:, None])  # [K, K]
         of_kind, own_side = alike.sum(1), (alike & (told_K == told_K[:, None])).sum(1)
         used_K &= own_side < of_kind
         reason = torch.where(used_K, 0, int(Reason.NOT_APPLICABLE)).to(torch.int8)

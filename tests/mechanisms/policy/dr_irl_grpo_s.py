@@ -13,7 +13,7 @@ from strategies import episode, segment
 import guerdon as gd
 from guerdon.core.column import Column
 from guerdon.core.pack import pack
-from guerdon.recipes.policy.dr_irl_grpo_s import GIVEN, SCORER, kinds_in
+from guerdon.recipes.policy.dr_irl_grpo_s import GIVEN, SCORER, kinds_in, sigmoid_score
 from guerdon.rewards.asking.samples import Samples
 
 policy = functools.cache(small_model)
@@ -97,6 +97,7 @@ def recited(source):
 PROBLEMS = tuple((str(n), f"chain:{n + 1}", role) for n in (0, 1) for role in ("policy", "policy", GIVEN))
 # problem 0: one try as its demonstration, one at right angles; problem 1: one at right angles, one opposite
 STATES = [[2.0, 0.0], [0.0, 1.0], [3.0, 0.0], [1.0, 0.0], [0.0, -1.0], [0.0, 5.0]]
+EVEN = [*STATES[:4], [-1.0, 0.0], STATES[5]]  # at problem 1 both at right angles
 REWARD, SHOWN = [1.0, 0.0, nan, -1.0, 1.0, nan], [nan, nan, 2.5, nan, nan, 0.0]  # gaps 2 and 0
 LOW, HIGH = 2 / (1 + exp(1)), 2 / (1 + exp(-1))
 
@@ -151,7 +152,7 @@ mechanism = Mechanism(
             of_each(LOW * LOW, HIGH * HIGH),
         ),
         "neither": (lambda: scaled(scale="none"), of_each(1.0, 1.0)),
-        "what is noted": (lambda: scaled(logged=True), [(0.5 + 1.5) / 2, 1.0]),
+        "what is noted": (lambda: scaled(EVEN, logged=True), [(0.5 + 1.0) / 2, 1.0]),
         "problems that are alike": (lambda: scaled(STATES[:3] * 2, REWARD[:3] * 2, SHOWN[:3] * 2), of_each(1.0, 1.0)),
         "a problem without a demonstration is as it is": (
             lambda: scaled(shown=[nan, nan, 2.5, nan, nan, nan], scale="responsiveness"),
@@ -159,17 +160,21 @@ mechanism = Mechanism(
         ),
         "what failed is in no mean": (
             lambda: scaled(
-                [*STATES, [9.0, 9.0]],
+                [*EVEN, [9.0, 9.0]],
                 [*REWARD, nan],
                 [*SHOWN, nan],
                 (*PROBLEMS, ("1", "chain:2", "policy!")),
-                scale="hardness",
+                logged=True,
             ),
-            [*of_each(LOW, HIGH), HIGH],
+            [(0.5 + 1.0) / 2, 1.0],
         ),
-        "a hair's breadth is none": (
-            lambda: scaled([[1.0, 0.0], [0.0, 1.0 + 1e-7], [1.0, 0.0]] * 2, scale="hardness"),
-            of_each(1.0, 1.0),
+        "a hair's breadth is hardly one": (
+            lambda: sigmoid_score(torch.tensor([0.0, 2e-7], dtype=torch.float64)).tolist(),
+            [2 / (1 + exp(0.1)), 2 / (1 + exp(-0.1))],
+        ),
+        "another role": (
+            lambda: sides(("0", "chain:1", P), ("0", "chain:1", D), ("0", "chain:1", "judge"))[2],
+            [1.0, 1.0, nan],
         ),
         "sides": (
             lambda: sides(
@@ -230,7 +235,7 @@ mechanism = Mechanism(
                 + [
                     recipe(scorer_lr=0.5).stages[3].opt.lr,
                     repr(recipe().stages[3].loss),
-                    recipe().stages[4].needs,
+                    recipe().stages[4].role,
                     recipe().stages[4].gives,
                 ]
             ),
@@ -239,7 +244,7 @@ mechanism = Mechanism(
                 "True",
                 0.5,
                 "discriminator(kind='kind', weight='evened')",
-                (),
+                GIVEN,
                 ("demonstration_reward", "demonstration_reward_steps"),
             ],
         ),
@@ -250,4 +255,8 @@ mechanism = Mechanism(
         off={"scale": "none"},
         moves=5.0,
     ),
+    equal={
+        "kinds_in: 0 -> 1": "any message has a kind",
+        "scaled_by_difficulty.__call__: place[key] shuffled": "the number of a problem means nothing",
+    },
 )
