@@ -2,9 +2,9 @@
 
 Paper: Schulman et al. 2017 (arXiv:1707.06347), section 6.1 and table 3; settings that the paper does not name are those of
 stable-baselines3's PPO (stable_baselines3/ppo/ppo.py, 2.9.2), with which loss and gradient are compared on equal weights and
-minibatches. The worlds never stop: a step of the run takes `horizon` env steps of each, an episode that is in its middle goes
-on in the next, and its rest is estimated by the critic. Where an environment says `truncated` the last view is bootstrapped,
-where it says `terminated` nothing comes after.
+minibatches. The worlds never stop: a step of the run takes `horizon` env steps of each, an episode that is in its middle
+continues in the next, and its rest is estimated by the critic. Where an environment says `truncated` the last view is
+bootstrapped, where it says `terminated` nothing comes after.
 Different: advantages are whitened over the batch, where stable-baselines3 does it in each minibatch.
 Leaves out: running means of observations and rewards; frames as pictures; memory.
 """
