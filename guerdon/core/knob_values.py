@@ -27,7 +27,10 @@ def _accepts(hint: Any, value: Any) -> bool:
     if origin is Literal:
         return value in typing.get_args(hint)
     if origin in (tuple, list) and isinstance(value, str | int | float | tuple | list | None):
-        return isinstance(value, tuple | list) and _accepts_each(origin, typing.get_args(hint), value)
+        hints = typing.get_args(hint)
+        if isinstance(value, tuple | list):
+            return _accepts_each(origin, hints, value)
+        return isinstance(value, str) and any(typing.get_origin(each) for each in hints)  # a form of its part's own
     if hint is float:
         return (isinstance(value, int | float) and not isinstance(value, bool)) or is_schedule(value)
     if hint is int:

@@ -73,8 +73,7 @@ def urpo(
         )
     ordered = ranked_lists(ranked_rows(ranked) if ranked else by_steps(task), size)
     by = run_model("policy" if referee == "policy" else "reference")
-    if referee == "start":
-        base.models.setdefault("reference", snapshot("policy"))
+    base.models |= {"reference": snapshot("policy")} if referee == "start" else {}
     (truth, *_), (credit,) = base.stages.scores, base.stages.credit
     own = own_ranking(pairwise(by, against=2, name="own"), listwise(by, prompt=LISTED, name="own"), tuple(unchecked))
     asked = rank_lists(ordered, lists, base.curriculum.tries, score(agreement(), "agreement", RANKS))
@@ -148,8 +147,7 @@ class rank_lists:
 
 @part
 class paid_by_kind(FieldColumns):
-    """Column `reward`: `correct` of tries at problems that are checked, `own` at open ones, `agreement` of orders; and `kind`,
-    its place in `KINDS`."""
+    """Columns `reward`, `correct` at checked problems, `own` at open ones, `agreement` of orders; and `kind`, 0, 1 or 2."""
 
     unchecked: tuple[str, ...] = ()
 
@@ -176,8 +174,7 @@ class shares(FieldColumns):
     shelf = "select"
 
     def __call__(self, batch: Batch, play: Play) -> Batch:
-        steps = batch.up(torch.ones(batch.S), "track").clamp(min=1)
-        size = batch.up(batch["advantage"].abs().nan_to_num(0.0), "track") / steps
-        total = max(float(size.sum()), 1e-12)
-        play.log(**{f"advantage/{name}": float(size[batch["kind"] == n].sum()) / total for n, name in enumerate(KINDS)})
+        size = batch.up(batch["advantage"].abs(), "track", by="mean").nan_to_num()
+        size = size / (float(size.sum()) or 1.0)
+        play.log(**{f"advantage/{name}": float(size[batch["kind"] == n].sum()) for n, name in enumerate(KINDS)})
         return batch
