@@ -146,10 +146,13 @@ class mlp(Model):
             action = out + spread * net.log_std.exp()
             return action.cpu().numpy(), self._of_moves(out, action).cpu().numpy()
         logits = out.cpu().double().numpy()
-        parts = [logits] if len(self.choices) == 1 else np.split(logits, np.cumsum(self.choices)[:-1], 1)
+        if len(self.choices) == 1:
+            actions, logp = _drawn(logits, None if greedy else noise[:, 0])
+            return actions, logp.astype(np.float32)
+        parts = np.split(logits, np.cumsum(self.choices)[:-1], 1)
         drawn = [_drawn(part, None if greedy else noise[:, i]) for i, part in enumerate(parts)]
         actions, logp = (np.stack(each, -1) for each in zip(*drawn, strict=True))
-        return actions[:, 0] if len(drawn) == 1 else actions, logp.sum(-1).astype(np.float32)
+        return actions, logp.sum(-1).astype(np.float32)
 
     def act(self, requests: Sequence[Request]) -> list[Reply]:
         seen = [self.encode(request.view) for request in requests]

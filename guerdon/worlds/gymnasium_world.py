@@ -19,6 +19,7 @@ from guerdon.core.errors import UserError, in_a_line, nearest, require_extra, un
 from guerdon.core.user_file import find_in_file
 from guerdon.worlds.spaces import Row, actions_of, views_of
 
+FLAGS = (bool, np.bool_)
 LONGEST = 10_000  # steps of an episode where neither the environment nor anyone else bounds it
 
 
@@ -128,11 +129,11 @@ class SomeWorld:
                 " truncated and info"
             )
         seen, pay, over, cut, info = given
-        for what, flag in (("terminated", over), ("truncated", cut)):
-            if not isinstance(flag, bool | np.bool_):
-                raise UserError(
-                    f"{self.name}: step returned {what}={flag!r}: it is True or False, {type(flag).__name__}"
-                )
+        if not (isinstance(over, FLAGS) and isinstance(cut, FLAGS)):
+            what, flag = ("truncated", cut) if isinstance(over, FLAGS) else ("terminated", over)
+            raise UserError(
+                f"{self.name}: step returned {what}={flag!r}: it is True or False, not of type {type(flag).__name__}"
+            )
         try:
             reward = float(pay)
         except (TypeError, ValueError) as error:
@@ -141,9 +142,9 @@ class SomeWorld:
             raise NotFinite(
                 f"{self.name}: the reward is {reward} at step {self.steps} of seed {self.seed}{_part(info)}"
             )
-        self.view = self._row(seen, f"step {self.steps}")
+        self.view = self._row(seen, "step")
         self.total += reward
-        return self.view, reward, bool(over), bool(cut) or (self.steps >= self.limit and not over)
+        return self.view, reward, bool(over), bool(cut) or (len(self.taken) >= self.limit and not over)
 
     def kept(self) -> dict[str, Any]:
         """What `bring_back` needs: JSON and tensors, for a checkpoint."""
@@ -170,16 +171,19 @@ class SomeWorld:
         if inspect.ismethod(getattr(self.env, "close", None)):
             self.env.close()
 
+    def _when(self, call: str) -> str:
+        return f"step {self.steps}" if call == "step" else call
+
     def _row(self, seen: Any, when: str) -> Row:
         try:
             row = self.views.row(seen)
         except (TypeError, ValueError, KeyError, IndexError) as error:
             raise UserError(
-                f"{self.name}: {when} shows what is not in its observation_space: {in_a_line(error)}"
+                f"{self.name}: {self._when(when)} shows what is not in its observation_space: {in_a_line(error)}"
             ) from error
         if len(row) != self.views.size:
             raise UserError(
-                f"{self.name}: {when} shows {len(row)} numbers, and its observation_space has {self.views.size}"
+                f"{self.name}: {self._when(when)} shows {len(row)} numbers, and its observation_space has {self.views.size}"
             )
         return row
 
