@@ -132,8 +132,8 @@ class span_mean(ModelLeaf):
 
     >>> import guerdon as gd
     >>> phase = gd.rewards.span_mean("entropy", over="before", marks=("</think>",))
-    >>> print(gd.exact() - phase.weight(0.1))
-    exact + -0.1 * span_mean
+    >>> print(gd.exact() + phase.weight(-0.1))
+    exact - 0.1 * span_mean
     """
 
     reading: Reading = "probability"
