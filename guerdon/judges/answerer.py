@@ -11,14 +11,19 @@ from __future__ import annotations
 import abc
 import asyncio
 import contextlib
+import copy
 import math
 import threading
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar
 
+from guerdon.core.episode import Episode
 from guerdon.core.errors import RunStopped, UserError
-from guerdon.core.model import Model
+from guerdon.core.model import Meter, Model
+from guerdon.core.play import Env
+from guerdon.core.task import Ask, Sampling
+from guerdon.engine.player import Player
 
 
 @dataclass(frozen=True)
@@ -126,6 +131,14 @@ class Answerer(abc.ABC):
     def in_process(self, models: Mapping[str, Model]) -> Model:
         """The model itself, where it lies in this process and can play."""
         raise UserError("what answers is behind a server and cannot play with tools: give local(...) or run_model(...)")
+
+    def play(
+        self, asks: Sequence[Ask], env: Env, models: Mapping[str, Model], sampling: Sampling, seed: int
+    ) -> tuple[list[Episode], Meter]:
+        """What it does where it can act, and what that took. It plays for itself: the run counts nothing of it."""
+        model = copy.copy(self.in_process(models))
+        player = Player({"judge": model}, dict.fromkeys(env.roles, "judge"), env, sampling, seed, 1)
+        return player(asks), player.meter
 
     def plays_roles(self, models: Mapping[str, Model]) -> bool:
         """Whether it was brought up on the roles of `tasks/roles.py`, as `sprig` was, instead of on plain language."""

@@ -6,7 +6,6 @@ play in no environment here. No recipe.
 
 from __future__ import annotations
 
-import copy
 import dataclasses
 from collections.abc import Mapping
 from typing import Any
@@ -15,7 +14,6 @@ from guerdon.core.column import Reason
 from guerdon.core.episode import Episode
 from guerdon.core.part import knob, part
 from guerdon.core.task import Ask, Sampling, Task
-from guerdon.engine.player import Player
 from guerdon.envs.tools.exact_arithmetic import calculator
 from guerdon.envs.tools.tool_worlds import tool_turns
 from guerdon.judges.judging import models_of
@@ -72,42 +70,40 @@ class tool_assisted(Leaf):
 
     async def score(self, samples: Samples) -> list[Outcome]:
         problems = [str(each["task"].prompt if "task" in each else each["prompt"]) for each in samples.fields]
-        found = self.find({p: each["meta"] for p, each in zip(problems, samples.fields, strict=True)}, samples)
+        worked = self.find({p: each["meta"] for p, each in zip(problems, samples.fields, strict=True)}, samples)
         in_role = self.judging.by.plays_roles(models_of(samples))
         shown = samples
         if not in_role:
             fields = [
-                {**each, "prompt": FOUND.format(prompt=each["prompt"], found=report(found[p]))}
+                {**each, "prompt": FOUND.format(prompt=each["prompt"], found=report(worked[p]))}
                 for p, each in zip(problems, samples.fields, strict=True)
             ]
             shown = dataclasses.replace(samples, fields=fields)
         outcomes = await self.judging.score(shown)
         return [
-            self._weighed(outcome, answer_of(found[p]), str(each["completion"]))
+            self._weighed(outcome, answer_of(worked[p]), str(each["completion"]))
             for outcome, p, each in zip(outcomes, problems, samples.fields, strict=True)
         ]
 
-    def _weighed(self, outcome: Outcome, found: Any, completion: str) -> Outcome:
-        if outcome.reason is not Reason.VALUE or found is None:
+    def _weighed(self, outcome: Outcome, answer: Any, completion: str) -> Outcome:
+        if outcome.reason is not Reason.VALUE or answer is None:
             return outcome
-        same = float(read_answer(completion) == found)
+        same = float(read_answer(completion) == answer)
         return outcome._replace(value=(1 - self.trust) * outcome.value + self.trust * same)
 
     def find(self, problems: Mapping[str, Mapping[str, Any]], samples: Samples) -> dict[str, Episode]:
         """What the judge's model does with each problem where it can call tools."""
-        model = copy.copy(self.judging.by.in_process(models_of(samples)))
         how = Sampling(temperature=0.0, max_tokens=self.max_tokens)
-        seats = dict.fromkeys(self.env.roles, "judge")
-        player = Player({"judge": model}, seats, self.env, how, samples.seed, 1)
         asks = [Ask(Task(prompt, prompt, meta=dict(meta))) for prompt, meta in problems.items()]
-        episodes = dict(zip(problems, player(asks), strict=True))
+        played, spent = self.judging.by.play(asks, self.env, models_of(samples), how, samples.seed)
+        episodes = dict(zip(problems, played, strict=True))
         infos = [each.info for each in episodes.values()]
         self.judging.count(
             calls=sum(int(info.get("calls", 0)) for info in infos),
             call_errors=sum(sum(info.get("errors", {}).values()) for info in infos),
             unanswered=sum(answer_of(each) is None for each in episodes.values()),
-            tokens_in=player.meter.read,
-            tokens_out=player.meter.tokens,
+            tokens_in=spent.read,
+            tokens_out=spent.tokens,
         )
         return episodes
 

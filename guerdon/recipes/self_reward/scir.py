@@ -30,7 +30,7 @@ from guerdon.losses.pair import gains, over_pairs
 from guerdon.losses.terms import Term, on
 from guerdon.models import load
 from guerdon.recipes.house.online_dpo import online_dpo
-from guerdon.recipes.house.own_verdicts import compared, comparisons, log_preferences, own_verdicts
+from guerdon.recipes.house.pair_verdicts import compared, comparisons, log_preferences, own_verdicts
 
 
 @recipe(

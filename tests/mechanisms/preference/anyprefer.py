@@ -162,10 +162,6 @@ CALLED = "calculator({'expression': '2+2'}) = 4"
 mechanism = Mechanism(
     "anyprefer",
     source="arXiv:2504.19276, abstract: a judge with tools ranks, a reward model rates pairs, feedback changes prompts",
-    equal={
-        "tool_assisted.find: Player(...) with 1 before samples.seed": "it plays greedily, at once",
-        "tool_assisted.find: 1 -> 2": "it plays greedily, at once",
-    },
     also=[tool_assisted, answer_of, report],
     numbers={
         "the verdict and what was found, half each; a call is counted": (judged, [[0.5, 0.5, -9.0], [4, 1, 0, 0]]),

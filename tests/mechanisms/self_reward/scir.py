@@ -13,7 +13,7 @@ from guerdon.core.episode import End
 from guerdon.core.learn import row_groups
 from guerdon.core.pack import pack, unpack
 from guerdon.core.task import Prefix
-from guerdon.recipes.house.own_verdicts import compared, comparisons, log_preferences, own_verdicts, stopped
+from guerdon.recipes.house.pair_verdicts import compared, comparisons, log_preferences, own_verdicts, stopped
 
 MODEL = small_model()
 TASKS = ("p", ["u", "v", "w"]), ("q", ["x", "x"]), ("r", ["y", "z", "s", "t"])  # compared: u v, y z, s t
