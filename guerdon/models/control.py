@@ -78,8 +78,8 @@ class mlp(Model):
         Schulman et al. 2017, Proximal Policy Optimization Algorithms, section 6.1.
 
     >>> import guerdon as gd
-    >>> gd.models.mlp(inputs=4, choices=(2,))
-    mlp(inputs=4, choices=(2,))
+    >>> gd.models.mlp(inputs=3, choices=(2,))
+    mlp(inputs=3, choices=(2,))
     """
 
     inputs: int = knob(default=4, ge=1)
@@ -169,8 +169,8 @@ class mlp(Model):
 
     def read(self, batch: Batch, want: Sequence[str]) -> dict[str, Tensor]:
         """A segment has a row for each action, and may have one for the view after the last; a share of steps has theirs."""
-        net = self.towers
-        rows = batch.context.to(net.policy[0].weight.device).view(-1, self.inputs)
+        net, batch = self.towers, batch.to(self.device)
+        rows = batch.context.view(-1, self.inputs)
         shown = rows if len(rows) == batch.S and "final" not in want else rows[batch.row_of_step(self.inputs)]
         readings: dict[str, Tensor] = {}
         if "logp" in want or "entropy" in want:
