@@ -66,7 +66,7 @@ def test_every_problem_has_methods_and_no_fixed_world() -> None:
 
 def test_the_order_is_measured_then_not_measured_then_behind() -> None:
     names = [each.recipe.name for each in advise(["answers"], "long-answers")]
-    assert names == ["grpo", "dapo", "dr_grpo", "sar", "dr-saf", "hbpo", "curriculum-grpo"]
+    assert names == ["grpo", "dapo", "dr_grpo", "pear", "sar", "dr-saf", "hbpo", "curriculum-grpo"]
     verpo, shaf = measured("verpo"), measured("dr-saf", "long-answers")
     assert verpo is not None and verpo.low == pytest.approx(0.0339 / 0.02, abs=0.005)
     assert verpo.word == "ahead, on sprig-2" and verpo.numbers == "pass@1 +0.0487 (+0.0339 to +0.0634)"

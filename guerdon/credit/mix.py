@@ -127,7 +127,7 @@ def add(batch: Batch, name: str, columns: Sequence[Column], weights: Sequence[fl
 
 
 def _check(who: str, columns: Sequence[str], weights: Sequence[float]) -> None:
-    if isinstance(columns, str) or not columns:
+    if not columns:
         raise UserError(f"{who} takes the names of several columns: {who}(('correct', 'reward'))")
     if weights and len(weights) != len(columns):
         raise UserError(f"{who} has {len(columns)} columns and {len(weights)} weights: give one for each, or none")

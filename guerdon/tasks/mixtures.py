@@ -41,10 +41,14 @@ class mixture:
         self.by_kind = {}
         for source in self.sources:
             kinds = kinds_of(source)
+            if (
+                len(kinds) == 1
+            ):  # named as its tasks are: what changes a source may leave the source's kinds their names
+                kinds = {source.get("train", 0).kind: source}
             for kind, each in kinds.items():
                 if kind in self.by_kind:
                     raise UserError(f"{self.name} names {kind} twice: once is enough")
-                self.by_kind[kind] = source if len(kinds) == 1 else each
+                self.by_kind[kind] = each
 
     def __repr__(self) -> str:
         return f"mixed({self.name!r})"

@@ -141,7 +141,7 @@ class StudyRun:
         """A run's evaluations are the study's too, after all that it had spent before."""
         before = self.spent
         for cost, result in run.curve:
-            spent = {unit: before[unit] + cost[unit] for unit in before}
+            spent = {unit: n + cost.get(unit, 0) for unit, n in before.items() if unit in cost or n}
             self.log.emit(Evaluated(int(spent["steps"]) - 1, result=result, spent=spent))
         self.runs[run.path] = run
 

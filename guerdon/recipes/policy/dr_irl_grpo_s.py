@@ -145,7 +145,7 @@ class scaled_by_difficulty(FieldColumns):
     scale: Literal["both", "hardness", "responsiveness", "none"] = "both"
 
     needs, gives = ("reward", "demonstration_reward", f"{START}.hidden", "advantage"), ("advantage",)
-    shelf = "credit"
+    shelf = "select"
 
     def __call__(self, batch: Batch, play: Play) -> Batch:
         keys = [batch.episodes[e].task.key for e in batch.episode[batch.leaf].tolist()]

@@ -58,7 +58,7 @@ WORDINGS = (
     paper="arXiv:2504.19276",
     on=online_dpo,
     needs=Needs(text=True, one_turn=True, answers=False),
-    helps=("few-labels", "noisy-judge"),
+    helps=("few-labels",),
 )
 def anyprefer(
     base: Recipe,

@@ -39,7 +39,7 @@ from guerdon.recipes.house.pair_verdicts import compared, comparisons, log_prefe
     paper="arXiv:2502.08922",
     on=online_dpo,
     needs=Needs(text=True, one_turn=True, answers=False, learns_from="its own verdicts and implicit rewards"),
-    helps=("few-labels", "noisy-judge"),
+    helps=("few-labels",),
 )
 def scir(
     base: Recipe,

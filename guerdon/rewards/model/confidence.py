@@ -170,8 +170,8 @@ class span_mean(ModelLeaf):
     def span(self, text: str) -> Span | None:
         """Where the part stands in a text."""
         if self.over == "answer":
-            found = answer_in(text, self.answer, self.marks, self.fallback)
-            return None if found is None else found.span
+            given = answer_in(text, self.answer, self.marks, self.fallback)
+            return None if given is None else given.span
         place = mark_place(text, self.marks)
         if place is None:
             return None
