@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 import functools
 import importlib
+import os
 import warnings
 from collections.abc import Container
 from dataclasses import dataclass, replace
@@ -53,7 +54,14 @@ class _Written:
 
 def listings() -> dict[str, Listing]:
     """Every recipe in the package by name, with what it needs and takes by the recipes that it is made on."""
-    every = [each for path in sorted(_files()) for each in _read(path, _module(path), path.stat().st_mtime_ns)]
+    return dict(_listings(tuple(_files())))
+
+
+@functools.lru_cache(maxsize=1)
+def _listings(files: tuple[tuple[str, int], ...]) -> dict[str, Listing]:
+    """Made again when a file is changed, added or removed."""
+    in_order = sorted(files, key=lambda file: Path(file[0]))
+    every = [each for path, changed in in_order for each in _read(path, changed)]
     by_place = {(each.listing.module, each.function): each for each in every}
 
     def whole(each: _Written) -> Listing:
@@ -93,20 +101,33 @@ def part_modules() -> list[str]:
     return sorted(_module(path) for path in FOLDER.glob("*/*/*.py") if path.stem not in ("__init__", RECIPE))
 
 
-def _files() -> list[Path]:
-    """The files that may hold a recipe. Those without one are what a family shares."""
-    return [*FOLDER.glob("*/*.py"), *FOLDER.glob(f"*/*/{RECIPE}.py")]
+def _files() -> list[tuple[str, int]]:
+    """The files that may hold a recipe, with the times of their last changes. Those without one are what a family
+    shares. Asked whenever a recipe is wanted by name, so without `Path.glob`, which takes several times as long."""
+    found = list[tuple[str, int]]()
+    for family in _entries(FOLDER):
+        for each in _entries(family.path) if family.is_dir() else ():
+            if each.name.endswith(".py"):
+                found.append((each.path, each.stat().st_mtime_ns))
+            elif each.is_dir():
+                own = [file for file in _entries(each.path) if file.name == f"{RECIPE}.py"]
+                found += [(file.path, file.stat().st_mtime_ns) for file in own]
+    return found
 
 
-@functools.cache
+def _entries(folder: str | Path) -> list[os.DirEntry[str]]:
+    with os.scandir(folder) as entries:
+        return [*entries]
+
+
 def _module(path: Path) -> str:
-    """Asked for every file whenever a recipe is wanted by name."""
     return ".".join(["guerdon", "recipes", *path.relative_to(FOLDER).with_suffix("").parts])
 
 
 @functools.cache
-def _read(path: Path, module: str, changed: int = 0) -> list[_Written]:
+def _read(file: str, changed: int = 0) -> list[_Written]:
     """The recipes in a file, read again when it has `changed`."""
+    path = Path(file)
     tree = ast.parse(path.read_text(encoding="utf-8"))
     imported = {
         name.asname or name.name: (str(node.module), name.name)
@@ -133,7 +154,7 @@ def _read(path: Path, module: str, changed: int = 0) -> list[_Written]:
                     paper=ast.literal_eval(words["paper"]) if "paper" in words else "",
                     about=about.strip().splitlines()[0] if about else "",
                     claims=says,
-                    module=module,
+                    module=_module(path),
                     needs=_needs(words),
                     takes=tuple(slot for slot in SLOTS if slot in _parameters(node)),
                     helps=ast.literal_eval(words["helps"]) if "helps" in words else (),
