@@ -21,11 +21,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from guerdon.core.errors import UserError
 from guerdon.core.part import fingerprint
 from guerdon.core.renamed import current_module
 from guerdon.core.user_folders import cache_folder
-from guerdon.evidence.code_units import DIGITS, SourceFile
-from guerdon.runs.whole_files import write_json
+from guerdon.evidence.code_units import DIGITS, SourceFile, without_collecting
+from guerdon.runs.whole_files import remove, write_text
 
 HOUSE = Path(__file__).resolve().parent.parent
 NAME = HOUSE.name
@@ -56,6 +57,7 @@ HANDS_OVER = ("torch", "triton")  # libraries that call methods of the classes m
 WHOLE = "*"  # the unit that is a whole file
 MOST_NAMED = 3
 KEPT = 8  # trees that are remembered
+KEY_DIGITS = 32  # of the hash that some code is remembered by
 
 
 def module_of(file: str | Path) -> str:
@@ -274,7 +276,8 @@ def code_of(ran: Iterable[str], sources: Sources | None = None) -> Code:
     """The code of what ran, as it is now."""
     counted = [unit for unit in ran if not is_left_out(unit.partition(":")[0])]
     sources = sources or _here(unit.partition(":")[0] for unit in counted)
-    closed = Closure(counted, sources)
+    with without_collecting():
+        closed = Closure(counted, sources)
     units = dict(sorted(closed.digests.items()))
     modules = sorted({unit.partition(":")[0] for unit in units})
     return Code(units, {module: sources.bytes_of(module) for module in modules})
@@ -314,28 +317,24 @@ def _place(module: str, sources: Sources) -> str:
 def _looked_up(code: Code) -> Changes:
     """The same of the package as it is, remembered on disk: to read all of it again takes seconds."""
     said = json.dumps([dict(code.units), dict(code.files)], sort_keys=True)
-    key, path = hashlib.sha256(said.encode()).hexdigest(), cache_folder() / "code" / f"{tree_hash()}.json"
+    tree = cache_folder() / "code" / tree_hash()
+    path = tree / f"{hashlib.sha256(said.encode()).hexdigest()[:KEY_DIGITS]}.json"
     try:
-        status = path.stat()
-        known = _remembered(path, (status.st_ino, status.st_mtime_ns, status.st_size))
-    except (OSError, ValueError):
-        known = {}
-    if key not in known:
+        return {unit: (then, now) for unit, (then, now) in json.loads(path.read_text()).items()}
+    except (OSError, ValueError, AttributeError, TypeError):
         changes = _compared(code, today())
-        with contextlib.suppress(OSError):  # a home that cannot be written to
-            path.parent.mkdir(parents=True, exist_ok=True)
-            for older in sorted(path.parent.glob("*.json"), key=lambda each: each.stat().st_mtime)[:-KEPT]:
-                older.unlink()
-            write_json(path, {**known, key: changes})
-        return changes
-    return {unit: (then, now) for unit, (then, now) in known[key].items()}
+    with contextlib.suppress(OSError, UserError):  # a home that cannot be written to
+        if not tree.is_dir():
+            _forget_older(tree.parent)
+            tree.mkdir(parents=True, exist_ok=True)
+        write_text(path, json.dumps(changes))
+    return changes
 
 
-@functools.lru_cache(maxsize=1)
-def _remembered(path: Path, mark: tuple[int, ...]) -> dict[str, Any]:
-    """What a file that has this mark says: it is asked for each proof of a list."""
-    known = json.loads(path.read_text())
-    return known if isinstance(known, dict) else {}
+def _forget_older(folder: Path) -> None:
+    """All trees but the last ones, so that one more is remembered."""
+    for older in sorted(folder.glob("*"), key=lambda each: each.stat().st_mtime)[: 1 - KEPT]:
+        remove(older)
 
 
 def named(units: Iterable[str]) -> str:
