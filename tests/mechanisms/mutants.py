@@ -73,6 +73,9 @@ SIGNS: dict[type[ast.operator], ast.operator] = {
 }
 
 
+Put = Callable[[Any], None]
+
+
 @dataclass(frozen=True)
 class Target:
     """A function as it runs, and its syntax."""
@@ -87,13 +90,24 @@ class Target:
 
 @dataclass(frozen=True)
 class Mutant:
-    """A function with one change: what it is called in lists of equivalent ones, where it is, and the code to run instead."""
+    """A function with one change: what it is called in lists of equivalent ones, where it is, and the code to run instead,
+    which is compiled when it is asked for: `make test` runs two of a hundred."""
 
     name: str
     kind: str
     where: str
     target: Target
-    code: CodeType
+    old: ast.AST
+    new: ast.AST
+    put: Put  # another node in the place of `old`
+
+    @functools.cached_property
+    def code(self) -> CodeType:
+        self.put(ast.fix_missing_locations(ast.copy_location(self.new, self.old)))
+        try:
+            return compiled(self.target)
+        finally:
+            self.put(self.old)
 
     def __str__(self) -> str:
         return f"{self.name}  [{self.kind}, {self.where}]"
@@ -153,6 +167,8 @@ def _bare(thing: Any) -> FunctionType | None:
 def mutants_of(target: Target) -> list[Mutant]:
     """Every change of the function, each with a name of its own: what stood there, and what stands there now."""
     made, seen = [], dict[str, int]()
+    place = target.file.relative_to(ROOT) if target.file.is_relative_to(ROOT) else target.file.name
+    closes_over = len(target.function.__code__.co_freevars)
     for old, kind, new, put in _changes(target.node):
         if ast.unparse(old) == ast.unparse(new):
             continue
@@ -160,15 +176,10 @@ def mutants_of(target: Target) -> list[Mutant]:
         seen[name] = seen.get(name, 0) + 1
         if seen[name] > 1:
             name = f"{name} ({seen[name]})"
-        put(ast.fix_missing_locations(ast.copy_location(new, old)))
-        try:
-            code = compiled(target)
-        finally:
-            put(old)
-        place = target.file.relative_to(ROOT) if target.file.is_relative_to(ROOT) else target.file.name
-        if len(code.co_freevars) == len(target.function.__code__.co_freevars):
-            line = getattr(old, "lineno", 0) or getattr(getattr(old, "target", None), "lineno", 0)  # of a comprehension
-            made.append(Mutant(name, kind, f"{place}:{line}", target, code))
+        line = getattr(old, "lineno", 0) or getattr(getattr(old, "target", None), "lineno", 0)  # of a comprehension
+        mutant = Mutant(name, kind, f"{place}:{line}", target, old, new, put)
+        if not closes_over or len(mutant.code.co_freevars) == closes_over:  # no change reads more names of around it
+            made.append(mutant)
     return made
 
 
@@ -186,8 +197,7 @@ def compiled(target: Target) -> CodeType:
         body = [
             ast.ClassDef(target.holder, bases=[], keywords=[], body=body, decorator_list=[], lineno=1, col_offset=0)
         ]
-    whole = ast.fix_missing_locations(ast.Module(body, []))
-    code = compile(whole, str(target.file), "exec", flags=target.flags, dont_inherit=True)
+    code = compile(ast.Module(body, []), str(target.file), "exec", flags=target.flags, dont_inherit=True)
     return next(each for each in _nested(code) if each.co_name == bare.name)
 
 
@@ -196,9 +206,6 @@ def _nested(code: CodeType) -> Iterator[CodeType]:
         if isinstance(const, CodeType):
             yield const
             yield from _nested(const)
-
-
-Put = Callable[[Any], None]
 
 
 def _changes(function: ast.FunctionDef | ast.AsyncFunctionDef) -> Iterator[tuple[ast.AST, str, ast.AST, Put]]:
