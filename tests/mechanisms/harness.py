@@ -204,7 +204,7 @@ _entry = functools.cache(find_recipe)  # it reads the list of all recipes
 
 def entry_of(name: str) -> Any:
     """A recipe of the package, or of a file in `examples` with this name."""
-    return _entry(name if name in listings() or "." in name else str(EXAMPLES / f"{name}.py"))
+    return _entry(name if name in RECIPES or "." in name else str(EXAMPLES / f"{name}.py"))
 
 
 @functools.cache
