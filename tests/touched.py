@@ -42,6 +42,7 @@ FORALL = (
 STARTS = {"subprocess.Popen", "os.fork", "os.forkpty", "os.posix_spawn", "os.exec", "os.system", "socket.connect"}
 LISTS = {"os.listdir", "os.scandir"}
 OPENS = {"open", "sqlite3.connect"}
+HEARD = STARTS | LISTS | OPENS
 IMPORTS = "<frozen importlib"
 LOCALS = ".<locals>"
 
@@ -132,11 +133,13 @@ class Looking:
         self.why = ""  # it cannot be mapped
         self._met: dict[int, CodeType] = {}  # by identity: hashing code is slow
         self._package, self._root = f"{ROOT / 'guerdon'}{os.sep}", f"{ROOT}{os.sep}"
-        self._on = False
-        sys.addaudithook(self._heard)
 
     def look(self, on: bool) -> None:
-        self._on = on
+        if on:
+            _audited()
+            _LOOKING.add(self)
+        else:
+            _LOOKING.discard(self)
         threading.settrace(self._called if on else None)
         sys.settrace(self._called if on else None)
 
@@ -155,8 +158,6 @@ class Looking:
                 self.ran.add((code.co_filename.removeprefix(self._root), name))
 
     def _heard(self, event: str, given: tuple[Any, ...]) -> None:
-        if not self._on or event not in STARTS | LISTS | OPENS:
-            return
         if event in STARTS:
             if event != "socket.connect" or isinstance(given[1], str | bytes):  # to a process of this machine
                 self.why = self.why or f"it starts processes: {event}"
@@ -170,6 +171,21 @@ class Looking:
                     self.why = self.why or f"it lists {place}"
 
 
+_LOOKING = set[Looking]()  # those that look now
+
+
+@functools.cache
+def _audited() -> None:
+    """One hook in a process, since none can be taken away and each makes every call that Python audits slower."""
+
+    def heard(event: str, given: tuple[Any, ...]) -> None:
+        if _LOOKING and event in HEARD:
+            for each in [*_LOOKING]:
+                each._heard(event, given)
+
+    sys.addaudithook(heard)
+
+
 def _is_made(path: Path) -> bool:
     """Whether tools and runs make it: nobody commits what is below it."""
     return any(
@@ -180,7 +196,7 @@ def _is_made(path: Path) -> bool:
 
 def _of_tools() -> bool:
     """Whether Python imports, or hypothesis reads the constants of every module."""
-    frame: FrameType | None = sys._getframe(2)
+    frame: FrameType | None = sys._getframe(3)  # above the hook, and what it asks
     if frame is not None and frame.f_code.co_filename.startswith(IMPORTS):
         return True
     while frame is not None and not frame.f_code.co_filename.endswith("constants_ast.py"):
