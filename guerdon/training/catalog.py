@@ -104,15 +104,15 @@ def part_modules() -> list[str]:
 def _files() -> list[tuple[str, int]]:
     """The files that may hold a recipe, with the times of their last changes. Those without one are what a family
     shares. Asked whenever a recipe is wanted by name, so without `Path.glob`, which takes several times as long."""
-    found = list[tuple[str, int]]()
+    files = list[tuple[str, int]]()
     for family in _entries(FOLDER):
         for each in _entries(family.path) if family.is_dir() else ():
             if each.name.endswith(".py"):
-                found.append((each.path, each.stat().st_mtime_ns))
+                files.append((each.path, each.stat().st_mtime_ns))
             elif each.is_dir():
                 own = [file for file in _entries(each.path) if file.name == f"{RECIPE}.py"]
-                found += [(file.path, file.stat().st_mtime_ns) for file in own]
-    return found
+                files += [(file.path, file.stat().st_mtime_ns) for file in own]
+    return files
 
 
 def _entries(folder: str | Path) -> list[os.DirEntry[str]]:
