@@ -15,7 +15,8 @@ from pathlib import Path
 
 import forks
 import pytest
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 from packaging.requirements import Requirement
 
 import guerdon
@@ -69,6 +70,13 @@ def pytest_configure(config: pytest.Config) -> None:
         asked = config.getoption("--hypothesis-seed") or os.environ.get(SEED)
         config.option.hypothesis_seed = os.environ[SEED] = asked or str(secrets.randbelow(2**32))
     forks.configure(config)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection() -> None:
+    """The first property that is tried has hypothesis look through all objects: here, while they are few, and before the
+    processes are forked, which would each do it."""
+    given(st.none())(lambda nothing: None)()
 
 
 @pytest.hookimpl(tryfirst=True)
