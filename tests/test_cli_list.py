@@ -66,7 +66,7 @@ def test_where_a_text_is_cut() -> None:
 
 def test_the_summary_fits_a_screen(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     lines = screen_of(monkeypatch, 80, "list")
-    assert len(lines) <= 41 and max(map(len, lines)) <= 80
+    assert len(lines) <= 40 and max(map(len, lines)) <= 80
     assert f"recipes{len(listings()):>5}" in lines and any("none in runs/" in line for line in lines)
     house = next(i for i, line in enumerate(lines) if line.startswith("  house"))
     assert "grpo" in lines[house] + lines[house + 1]  # the names of a family have two lines

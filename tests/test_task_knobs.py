@@ -46,7 +46,7 @@ def test_a_list_of_other_values_is_refused_with_what_it_holds(text):
 
 
 def test_a_text_in_place_of_a_list_is_refused():
-    with pytest.raises(UserError, match=r"urpo.unchecked must be a list, str,str,..., not 'chain:3'"):
+    with pytest.raises(UserError, match=r"urpo.unchecked must be a list of str, not 'chain:3'"):
         check_value("urpo.unchecked", "chain:3", WORDS, {})
 
 

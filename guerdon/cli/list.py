@@ -200,6 +200,10 @@ def _summary(output: Output, runs: Path) -> None:
                 output, f"{kind:<8}{count:>4}", next(iter(groups.values())), width, lines=1 if kind == "settings" else 2
             )
             continue
+        if kind == "parts":
+            shelved = [f"{folder} {len(names)}" for folder, names in groups.items()]
+            _tell_group(output, f"{kind:<8}{count:>4}", shelved, width, lines=4)
+            continue
         output.say(f"{kind:<8}{count:>4}" + ("" if count else f"  none in {runs}/"))
         for family, names in groups.items():
             _tell_group(output, f"  {family:<11}{len(names):>4}", names, width, lines=2 if family == "house" else 1)

@@ -54,7 +54,7 @@ def _say_type(hint: Any) -> str:
         first, *others = typing.get_args(hint)
         if others and others != [...]:
             return f"{len(others) + 1} values, {','.join(_say_type(each) for each in (first, *others))}"
-        return f"a list, {_say_type(first)},{_say_type(first)},..."
+        return f"a list of {_say_type(first)}"
     if typing.get_origin(hint) is Literal:
         return "one of " + ", ".join(map(repr, typing.get_args(hint)))
     if typing.get_origin(hint) in (typing.Union, types.UnionType):

@@ -21,6 +21,9 @@ from torch.autograd.function import once_differentiable
 
 has_bfloat16 = functools.cache(lambda: bool(torch.ops.mkldnn._is_mkldnn_bf16_supported()))
 NUMBERS = 1 << 16  # of a stretch, for each thread
+FEWEST = (
+    8  # rows that are multiplied at a time while sampling: libraries add up in another order for one to seven of them
+)
 BLOCK = 64  # rows that are multiplied at a time where their number must not matter
 
 
@@ -37,7 +40,10 @@ def product(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
         made = _in_blocks(x, weight) if torch.is_inference_mode_enabled() and has_bfloat16() else multiplied(x, weight)
         return made if bias is None else made + bias
     if not torch.is_grad_enabled():
-        return x @ weight if bias is None else torch.addmm(bias, x, weight)
+        rows = len(x)
+        if rows < FEWEST and torch.is_inference_mode_enabled():
+            x = F.pad(x, (0, 0, 0, FEWEST - rows))
+        return (x @ weight if bias is None else torch.addmm(bias, x, weight))[:rows]
     product_of: Tensor = _Product.apply(x, weight)  # type: ignore[no-untyped-call]
     return product_of if bias is None else product_of + bias
 

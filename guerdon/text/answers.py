@@ -149,8 +149,8 @@ def final_number(text: str, marks: Sequence[str] = MARKS, fallback: bool = True)
     >>> [str(final_number(t).value) for t in ("2 and 2 are 4", "#### 72 clips, or 6 dozen")], final_number("2", fallback=False)
     (['4', '72'], None)
     """
-    found = _final_number(text, marks, fallback)
-    return None if found is None else found[0]
+    number = _final_number(text, marks, fallback)
+    return None if number is None else number[0]
 
 
 def _final_number(text: str, marks: Sequence[str], fallback: bool) -> tuple[ParsedNumber, Span] | None:

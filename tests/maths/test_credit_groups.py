@@ -216,7 +216,7 @@ def test_where_no_reward_applies_there_is_no_advantage():
 def test_mixing_refuses_what_cannot_be_meant():
     with pytest.raises(UserError, match="2 columns and 1 weights"):
         mixed(("a", "b"), (1.0,))
-    with pytest.raises(UserError, match="must be a list"):
+    with pytest.raises(UserError, match="must be a list of str"):
         separately("reward")
 
 

@@ -102,9 +102,10 @@ def test_starts_that_cannot_be(mine: str, tmp_path: Path, start: dict[str, str],
     assert "\n" not in str(told.value)
 
 
-def test_claims_with_a_dict_are_read_as_text(mine: str) -> None:
+def test_claims_with_a_dict_are_read_as_text(mine: str, monkeypatch: pytest.MonkeyPatch) -> None:
     Path(mine).write_text(HELPED)
-    (written,) = catalog._read(Path(mine), "mine")
+    monkeypatch.setattr(catalog, "FOLDER", Path(mine).parent)
+    (written,) = catalog._read(mine)
     assert written.listing.claims == ("near to one that knows is better",)
 
 

@@ -38,7 +38,7 @@ class tool_assisted(Leaf):
     last is what was found. A judge that is asked in plain language is shown that with the problem, and $v$ is its verdict. A
     model that knows sprig's roles reads no such report: it verifies as it always does. $a$ is 1 where the sample gives the
     answer that was found, 0 where it gives another, and $w$ is `trust`; where the model came to no answer $w$ is 0. Answers
-    are told apart by their text, so it suits problems with one right answer. A verdict that cannot be read stays *failed*.
+    are compared by their text, so it suits problems with one right answer. A verdict that cannot be read stays *failed*.
 
     Logs `NAME/calls`, the tool calls of a step, `NAME/call_errors` and `NAME/unanswered`, the problems without an answer; what
     was said with tools counts in a run's budget. Source: Anyprefer (Zhou et al. 2025, arXiv:2504.19276), whose judge is given

@@ -73,7 +73,7 @@ def inappropriateness_rewriting(
     judges = {
         "appropriate": appropriate,
         "similar": kept,
-        "held_out": chosen(held_out) or (polite() if on_notes else None),
+        "held_out": chosen(held_out) or (no_rude_words() if on_notes else None),
     }
     rates = [accuracy(), answer_length()] if getattr(task, "has_held_out_answers", True) else [answer_length()]
     measured = [mean_reward(judge, name) for name, judge in judges.items() if judge is not None]
@@ -125,10 +125,10 @@ class kept_words(Leaf):
 
 
 @part
-class polite(Leaf):
+class no_rude_words(Leaf):
     """1 for a text without any rude word of `notes`, else 0.
 
-    >>> polite()("Come on Friday."), polite()("Come on Friday, loser.")
+    >>> no_rude_words()("Come on Friday."), no_rude_words()("Come on Friday, loser.")
     (1.0, 0.0)
     """
 

@@ -4,7 +4,7 @@ Paper: He et al. 2026, How Far Can Unsupervised RLVR Scale LLM Training? (arXiv:
 Its theory: a reward of the model's own confidence or agreement sharpens the start, towards the answer that it gives most often,
 so it ends at what was believed, right or wrong. An external check tests what is hard to find and easy to verify: here the
 family's step checker, which tests every line and the answer and knows no label (the paper has models verify Countdown).
-Two steps are told apart. `collapse_step`: held-out accuracy is 10 points under its best in two exams running (ours; it needs
+Two steps are distinguished. `collapse_step`: held-out accuracy is 10 points under its best in two exams running (ours; it needs
 --eval-every). `model_collapse_step`, the paper's indicator of what a model can be taught: the tries of training are right less
 often than the start's. A summary says less often than 1 %: `--set under=0.01`. `confident` is how often the start's majority is
 right, beside `single`, one try: what sharpening will amplify.

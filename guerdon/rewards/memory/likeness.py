@@ -61,7 +61,7 @@ class remembered_likeness(Remembers):
     >>> like = gd.rewards.remembered_likeness(gd.exact())
     >>> tries = [{"prompt": "2+2?", "completion": text, "answer": "4"} for text in ("4", "4.", "none")]
     >>> [round(x, 2) for x in gd.score_samples(like, tries).whole]
-    [1.0, 0.29, 0.0]
+    [1.0, 0.16, 0.0]
     """
 
     right: Any

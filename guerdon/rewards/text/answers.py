@@ -164,7 +164,7 @@ class numeric(Leaf):
 
     absolute: float = knob(default=0.0, ge=0.0)
     relative: float = knob(default=0.0, ge=0.0)
-    marks: tuple[str, ...] = MARKS
+    marks: str | tuple[str, ...] = MARKS
     fallback: bool = True
     percent: Literal["unit", "hundredth"] = "unit"
 

@@ -75,7 +75,7 @@ def measured(*said, reward=CLEAN, source=None, **knobs):
 
 
 class unlabelled(texts):
-    has_answers = False
+    has_held_out_answers = False
 
 
 def unanswered(source):
