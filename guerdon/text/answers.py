@@ -267,8 +267,8 @@ def vote(text: str, answer: str, marks: Sequence[str], fallback: bool) -> Hashab
     >>> vote("so 4, Answer: five", "text", ("Answer:",), True), str(vote("so 4", "number", ("Answer:",), True))
     ('five', '4')
     """
-    found = answer_in(text, answer, marks, fallback)
-    return None if found is None else found.value
+    given = answer_in(text, answer, marks, fallback)
+    return None if given is None else given.value
 
 
 class FoundAnswer(NamedTuple):
@@ -285,8 +285,8 @@ def answer_in(text: str, answer: str, marks: Sequence[str], fallback: bool) -> F
     ((4, 5), None)
     """
     if answer == "number":
-        found = _final_number(text, marks, fallback)
-        return None if found is None else FoundAnswer(found[0].value, found[1])
+        number = _final_number(text, marks, fallback)
+        return None if number is None else FoundAnswer(number[0].value, number[1])
     span = marked_span(text, marks) or (_stripped(text, 0, len(text)) if fallback else None)
     if span is None or span[0] == span[1]:
         return None
