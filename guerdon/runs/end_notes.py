@@ -106,7 +106,7 @@ def _same_weights(events: Sequence[Event], done: Sequence[StepDone], weights: st
     if {e.weights for e in events if isinstance(e, Started) and e.weights} != {weights}:
         return ""
     if norms and not any(norms):
-        why = "Every gradient was zero: see what the tries are worth, and what is muted"
+        why = "Every gradient was zero: look at the rewards, and at which samples are masked"
     else:
         why = "The steps may be too small for the precision of the weights: raise the learning rate (--set lr=...)"
     return f"the weights never changed: {updates} update{'s' * (updates != 1)} left them as they were. {why}"

@@ -115,6 +115,10 @@ mechanism = Mechanism(
         "the same probability is no success": (lambda: tried("balance", 0.5, 0.4, 0.3, 0.3), [0, 0, 0]),
         "most loaded": (lambda: tried("most_loaded", 0.9, 0.9, 0.9, 0.2), [1, 0, 0]),
         "greedy": (lambda: tried("greedy", 0.45, 0.3, 0.2), [1, 1, 1]),
+        "greedy, by what an arrival's own chances are": (
+            lambda: tried("greedy", 0.9, 0.45, chance=((0.5, 0.4), (0.4, 0.5)), copies=1),
+            [0, 1],
+        ),
         "ranking": (lambda: tried("ranking", 0.9, 0.1, 0.1, 0.1), [1, 1, 1]),
         "random": (
             lambda: tried("random", 0.9, 0.1, 0.5, 0.9, 0.2, 0.1, 0.5, 0.9, 0.5, 0.4, 0.3, 0.2, 0.5, 0.4, 0.3, 0.1),
