@@ -55,7 +55,11 @@ def test_a_queue_by_keyboard_alone(own: Path, browse: Callable[..., Any]) -> Non
     assert read_labels(own / "first").labels[-1]["note"] == HOSTILE.strip()
     expect(page.locator(".label-list")).to_contain_text("<img src=x")
     assert page.locator(".label-list img").count() == 0 and given.count() == 3
+    page.locator(".label-stage:not([inert])").wait_for()
+    noted = page.locator(".label-card").inner_text()
     page.keyboard.press("j")
+    expect(page.locator(".label-card")).not_to_have_text(noted)
+    page.locator(".label-stage:not([inert])").wait_for()  # a key while the next try is read is not heard
     page.keyboard.press("k")
     expect(page.get_by_role("button", name="note", pressed=True)).to_be_visible()
     assert page.locator("code", has_text="guerdon train kto --data").count() == 1
