@@ -1,6 +1,6 @@
 """Twelve ways to learn from scored tries, on the truth and on rewards with planted noise, at equal generated tokens.
 
-Each is tried at three learning rates on the truth, and run at its best one on every reward. Told are accuracy, pass@16, how
+Each is tried at four learning rates on the truth, and run at its best one on every reward. Told are accuracy, pass@16, how
 many different right answers a problem gets, and the entropy of the last steps.
 Leaves out: how runs are made and written down (`phases.py`), the noise (`noisy.py`), rates tuned to a noise, pages.
 """
@@ -40,7 +40,7 @@ NUMBERS = {  # of an exam, and how they are shown
     "distinct_right": "{:.2f}",
 }
 FULL = Size(
-    120_000, "tokens", prompts=16, tries=8, every=0, between=64, whole=64, seeds=4, rates=(1e-5, 3e-5, 1e-4),
+    120_000, "tokens", prompts=16, tries=8, every=0, between=64, whole=64, seeds=4, rates=(1e-5, 3e-5, 1e-4, 3e-4),
     exam_tries=16,
 )  # fmt: skip
 PILOT = Size(200, "tokens", prompts=2, tries=2, every=0, between=1, whole=1, seeds=1, rates=(3e-5,), exam_tries=16)
