@@ -45,9 +45,7 @@ SIGNS = {  # what foretells a collapse, by the number of a step that it is
     "disagreement of rewards": "sign/disagreement",
 }
 RIGHT = "correct/mean"  # of the tries of training
-FULL = Size(
-    48, "steps", prompts=16, tries=8, every=4, between=256, whole=512, seeds=8, rates=(1e-5, 2e-5, 4e-5, 8e-5, 1.6e-4)
-)
+FULL = Size(60, "steps", prompts=16, tries=8, every=4, between=256, whole=512, seeds=8, rates=(1e-5, 2e-5, 4e-5, 8e-5))
 PILOT = Size(6, "steps", prompts=2, tries=2, every=2, between=2, whole=2, seeds=2, rates=(3e-5,))
 
 
@@ -66,8 +64,8 @@ class Start:
 
 
 STARTS = {  # levels whose answers are numbers, with many problems that some of eight tries solve, none cut at 64 tokens
-    "weak": Start("sprig-1.1 as it is", "sprig-1.1", ("trace:3", "equation:7")),
-    "strong": Start("sprig-2 as it is", "sprig-2", ("equation:5", "equation:6")),
+    "weak": Start("sprig-2, which solves less than a third of them", "sprig-2", ("equation:5", "equation:6")),
+    "strong": Start("sprig-2, which solves more than half of them", "sprig-2", ("equation:3", "lists:4")),
     "misled": Start(
         "sprig-1.1 after near-misses", "sprig-1.1", ("chain:3", "trace:2"), "misled steps=120 prompts=64 lr=5e-5"
     ),
