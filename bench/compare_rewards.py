@@ -1,4 +1,4 @@
-"""All rewards without labels beside the truth, from three starts: what each gains, when it collapses, and what foretells that.
+"""All rewards without labels beside the truth, from four starts: what each gains, when it collapses, and what foretells that.
 
 Every start has problems to choose among; the truth's arm is tried on each at several rates, and all arms are run where it gains
 most. That arm is also the gate: where it gains less than 12 points over its start, the figures of this start say nothing.
@@ -66,8 +66,14 @@ class Start:
 STARTS = {  # levels whose answers are numbers, with many problems that some of eight tries solve, none cut at 64 tokens
     "weak": Start("sprig-2, which solves less than a third of them", "sprig-2", ("equation:5", "equation:6")),
     "strong": Start("sprig-2, which solves more than half of them", "sprig-2", ("equation:3", "lists:4")),
+    "mostly right": Start(
+        "sprig-1.1 after a few near-misses",
+        "sprig-1.1",
+        ("chain:3", "trace:2"),
+        "misled share=0.3 steps=120 prompts=64 lr=5e-5",
+    ),
     "misled": Start(
-        "sprig-1.1 after near-misses", "sprig-1.1", ("chain:3", "trace:2"), "misled steps=120 prompts=64 lr=5e-5"
+        "sprig-1.1 after many near-misses", "sprig-1.1", ("chain:3", "trace:2"), "misled steps=120 prompts=64 lr=5e-5"
     ),
 }
 

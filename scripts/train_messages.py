@@ -46,7 +46,7 @@ def arguments(words: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--out", required=True, help="folder for the model")
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--rank", type=int, default=32, help="of the adapter")
+    parser.add_argument("--rank", type=int, default=16, help="of the adapter")
     parser.add_argument("--steps", type=int, help="updates")
     parser.add_argument("--shards", type=int, default=4, help="shards in a batch")
     parser.add_argument("--shard", type=int, default=1 << 15, help="tokens of a shard")
@@ -61,7 +61,7 @@ def arguments(words: list[str] | None = None) -> argparse.Namespace:
         args.shards, args.shard, args.writers, args.warmup = 1, 1024, 1, 1
         args.rank, args.exam, args.device = 4, 2, "cpu"
     if args.steps is None:
-        args.steps = 2 if args.toy else 1500
+        args.steps = 2 if args.toy else 2200
     return args
 
 
