@@ -40,7 +40,7 @@ NUMBERS = {  # of an exam, and how they are shown
     "distinct_right": "{:.2f}",
 }
 FULL = Size(
-    120_000, "tokens", prompts=16, tries=8, every=0, between=64, whole=64, seeds=4, rates=(1e-5, 3e-5, 1e-4, 3e-4),
+    240_000, "tokens", prompts=16, tries=8, every=0, between=64, whole=64, seeds=4, rates=(1e-5, 3e-5, 1e-4, 3e-4),
     exam_tries=16,
 )  # fmt: skip
 PILOT = Size(200, "tokens", prompts=2, tries=2, every=0, between=1, whole=1, seeds=1, rates=(3e-5,), exam_tries=16)
