@@ -1,6 +1,6 @@
 """The text that `sprig-2-messages` learns from: notes, tutoring, translation, and worked steps with gaps or out of order.
 
-Each kind has its share of the tokens, and a seventh is what the model knows already, so that it does not forget. Nothing is ever
+Each kind has its share of the tokens, and a tenth is what the model knows already, so that it does not forget. Nothing is ever
 written about a held-out problem. Leaves out: tokens (`sprig_tokens.py`) and training (`train_messages.py`).
 """
 
@@ -17,7 +17,7 @@ from guerdon.core.errors import UserError
 from guerdon.tasks.messages.note_tasks import notes
 from guerdon.tasks.task_loading import family_names, load
 
-KEPT = 0.14  # of the tokens: of what the model knows already
+KEPT = 0.1  # of the tokens: of what the model knows already
 FORMS = ("write", "rewrite", "ask")  # what notes ask for
 STEPS = {"cloze": 0.12, "shuffled": 0.12}
 LEVELS_OF_STEPS = range(2, 7)  # below, solutions are a line; above, they hardly fit the context
@@ -29,9 +29,9 @@ def message_kinds() -> dict[str, Kind]:
     kinds = {
         **{
             f"notes {form}": Kind(share, partial(note, form))
-            for form, share in zip(FORMS, (0.14, 0.09, 0.08), strict=True)
+            for form, share in zip(FORMS, (0.2, 0.1, 0.08), strict=True)
         },
-        "tutoring": Kind(0.17, partial(solved, "tutoring")),
+        "tutoring": Kind(0.14, partial(solved, "tutoring")),
         "translation": Kind(0.14, partial(solved, "translation")),
         **{name: Kind(share, partial(steps, name), levels=LEVELS_OF_STEPS) for name, share in STEPS.items()},
     }

@@ -61,7 +61,7 @@ def arguments(words: list[str] | None = None) -> argparse.Namespace:
         args.shards, args.shard, args.writers, args.warmup = 1, 1024, 1, 1
         args.rank, args.exam, args.device = 4, 2, "cpu"
     if args.steps is None:
-        args.steps = 2 if args.toy else 2200
+        args.steps = 2 if args.toy else 1200
     return args
 
 

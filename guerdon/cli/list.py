@@ -340,13 +340,14 @@ def _roles(_: Path) -> list[dict[str, Any]]:
 
 def _models(_: Path) -> list[dict[str, Any]]:
     from guerdon.models.fetched_models import FETCHED, file_of
-    from guerdon.models.shipped_models import NAMES, SHIPPED, version
+    from guerdon.models.shipped_models import ADAPTED, NAMES, SHIPPED, version
 
     about = "shipped with the package: small, trained on every task"
-    shipped = [
-        {"model": n, "family": "shipped", "about": about if n == version(n) else f"{about}; {version(n)}"}
-        for n in SHIPPED
-    ]
+    others = {
+        **{each.name: "shipped with the package: sprig-2 that also knows messages and worked steps" for each in ADAPTED},
+        "sprig": f"{about}; {version('sprig')}",
+    }
+    shipped = [{"model": n, "family": "shipped", "about": others.get(n, about)} for n in SHIPPED]
     fetched = [
         {
             "model": n,

@@ -10,8 +10,9 @@ from pathlib import Path
 
 SPRIGS = [Path(__file__).parent / "sprig" / name for name in ("sprig-1", "sprig-1.1", "sprig-2")]  # older ones first
 NEWEST = "sprig-2"  # what `sprig` alone is
+ADAPTED = [Path(__file__).parent / "sprig" / "sprig-2-messages"]  # adapters of theirs that know more tasks
 # models whose weights come with the package
-SHIPPED = {"sprig": Path(__file__).parent / "sprig" / NEWEST} | {folder.name: folder for folder in SPRIGS}
+SHIPPED = {"sprig": Path(__file__).parent / "sprig" / NEWEST} | {each.name: each for each in (*SPRIGS, *ADAPTED)}
 NAMES = {  # name: the module whose class of that name it is
     "foreign": "guerdon.models.foreign_model",
     "lm": "guerdon.models.language_model",
