@@ -59,17 +59,21 @@ def warning_step(values: Sequence[float], rises: bool, by: float) -> int | None:
 
 
 def judged(runs: Sequence[Watched], rule: Rule) -> dict[str, Any]:
-    """What a rule came to: the share of collapses that it warned of in time, that of the other runs that it warned of, and by
-    how many steps it was early, the median over collapses that it warned of at all. None where there were no such runs."""
+    """What a rule came to: the share of collapses that it warned of in time, of all and of those late enough for any warning;
+    that of the other runs that it warned of; and by how many steps it was early, the median over collapses that it warned of
+    at all. None where there were no such runs."""
     steps = [warning_step(run.signs.get(rule.sign, ()), rule.rises, rule.by) for run in runs]
     both = list(zip(runs, steps, strict=True))
     early = [run.collapse - step for run, step in both if run.collapse is not None and step is not None]
     collapses = sum(run.collapse is not None for run in runs)
+    late = sum(run.collapse is not None and run.collapse >= BLOCK + LEAD for run in runs)
+    in_time = sum(lead >= LEAD for lead in early)
     calm = [step for run, step in both if run.collapse is None]
     return {
         "collapses": collapses,
         "calm": len(calm),
-        "warned": sum(lead >= LEAD for lead in early) / collapses if collapses else None,
+        "warned": in_time / collapses if collapses else None,
+        "warned_late": in_time / late if late else None,
         "false": sum(step is not None for step in calm) / len(calm) if calm else None,
         "lead": median(early) if early else None,
     }

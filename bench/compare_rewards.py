@@ -14,7 +14,7 @@ from pathlib import Path
 from statistics import fmean, median
 from typing import Any
 
-from bench.collapse_signs import FALSE, LEAD, WARNED, Watched, chosen, deserves, judged
+from bench.collapse_signs import BLOCK, FALSE, LEAD, WARNED, Watched, chosen, deserves, judged
 from bench.compare_figures import ROW, TOP, differences, interval
 from bench.phases import COMPARED, TUNED_BY, TUNING, Label, Labelled, Size
 from guerdon.core.recipe import Claim
@@ -64,7 +64,7 @@ class Start:
 
 
 STARTS = {  # levels whose answers are numbers, with many problems that some of eight tries solve, none cut at 64 tokens
-    "weak": Start("sprig-2, which solves less than a third of them", "sprig-2", ("equation:5", "equation:6")),
+    "weak": Start("sprig-2, which solves a third of them", "sprig-2", ("equation:5", "equation:6")),
     "strong": Start("sprig-2, which solves more than half of them", "sprig-2", ("equation:3", "lists:4")),
     "mostly right": Start(
         "sprig-1.1 after a few near-misses",
@@ -229,16 +229,16 @@ def table(told: Mapping[str, Any]) -> str:
     for name, start in told["starts"].items():
         void = "" if passes(start) else " **The truth's arm gains less than 12 points: these figures say nothing.**"
         lines += [f"**{name}**: {start['about']}, {start['task']}, learning rate {start['rate']:g}.{void}", ""]
-        lines += ["| reward | at the end | gain at best | collapsed | at step | tries under the start's at step |"]
-        lines += ["| --- | ---: | ---: | ---: | ---: | ---: |"]
+        lines += ["| reward | at the end | gain at best | collapsed | at step |"]
+        lines += ["| --- | ---: | ---: | ---: | ---: |"]
         lines += [f"| {arm} | {' | '.join(_cells(runs))} |" for arm, runs in start["arms"].items()]
         lines.append("")
     lines += [
-        "| sign | warns | in time | of the runs without a collapse | steps before |",
-        "| --- | --- | ---: | ---: | ---: |",
+        f"| sign | warns | in time | of collapses from step {BLOCK + LEAD} on | of runs without a collapse | steps before |",
+        "| --- | --- | ---: | ---: | ---: | ---: |",
     ]
     for each in told["signs"]:
-        cells = _judged(each["judged"]) if each["rule"] else ["", "", ""]
+        cells = _judged(each["judged"]) if each["rule"] else [""] * 4
         lines.append(f"| {each['sign']} | {each['rule'] or 'no rule warns in time'} | {' | '.join(cells)} |")
     return "\n".join([*lines, "", _sentence(told)])
 
@@ -246,20 +246,22 @@ def table(told: Mapping[str, Any]) -> str:
 def _cells(runs: Sequence[Mapping[str, Any]]) -> list[str]:
     ran = [run for run in runs if "stopped" not in run]
     if not ran:
-        return ["*stopped*", "", "", "", ""]
+        return ["*stopped*", "", "", ""]
     mean, low, high = interval([100 * run["end"] for run in ran])
-    steps = [[run[name] for run in ran if run[name] is not None] for name in ("collapse_step", "model_collapse_step")]
+    steps = [run["collapse_step"] for run in ran if run["collapse_step"] is not None]
     stopped = f", {len(runs) - len(ran)} *stopped*" if len(ran) < len(runs) else ""
     return [
         f"{mean:.1f} ({low:.1f} to {high:.1f}){stopped}",
         f"{100 * fmean(run['gain_at_best'] for run in ran):+.1f}",
-        f"{len(steps[0])} of {len(ran)}",
-        *(f"{median(each):g}" if each else "" for each in steps),
+        f"{len(steps)} of {len(ran)}",
+        f"{median(steps):g}" if steps else "",
     ]
 
 
 def _judged(found: Mapping[str, Any]) -> list[str]:
-    shares = [f"{100 * found[name]:.0f} %" if found[name] is not None else "" for name in ("warned", "false")]
+    shares = [
+        f"{100 * found[name]:.0f} %" if found[name] is not None else "" for name in ("warned", "warned_late", "false")
+    ]
     return [*shares, f"{found['lead']:g}" if found["lead"] is not None else ""]
 
 

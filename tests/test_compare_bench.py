@@ -42,11 +42,23 @@ def test_a_rule_is_judged_by_collapses_warned_of_in_time_and_runs_warned_of_for_
         Watched({"entropy": FALLING}, None),  # for nothing
     ]
     found = judged(runs, Rule("entropy", False, 1.5))
-    assert found == {"collapses": 4, "calm": 2, "warned": 0.25, "false": 0.5, "lead": 4.5}
+    assert found == {
+        "collapses": 4,
+        "calm": 2,
+        "warned": 0.25,
+        "warned_late": 0.25,
+        "false": 0.5,
+        "lead": 4.5,
+    }
+    early = judged(
+        [*runs, Watched({"entropy": STILL}, 8)], Rule("entropy", False, 1.5)
+    )  # before any warning can be in time
+    assert (early["warned"], early["warned_late"]) == (0.2, 0.25)
     assert judged([], Rule("entropy", False, 1.5)) == {
         "collapses": 0,
         "calm": 0,
         "warned": None,
+        "warned_late": None,
         "false": None,
         "lead": None,
     }
@@ -132,6 +144,7 @@ def test_what_is_told_of_rewards_without_labels():
         "collapses": 2,
         "calm": 2,
         "warned": 1.0,
+        "warned_late": 1.0,
         "false": 0.0,
         "lead": 5,
     }

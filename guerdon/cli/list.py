@@ -344,7 +344,9 @@ def _models(_: Path) -> list[dict[str, Any]]:
 
     about = "shipped with the package: small, trained on every task"
     others = {
-        **{each.name: "shipped with the package: sprig-2 that also knows messages and worked steps" for each in ADAPTED},
+        **{
+            each.name: "shipped with the package: sprig-2 that also knows messages and worked steps" for each in ADAPTED
+        },
         "sprig": f"{about}; {version('sprig')}",
     }
     shipped = [{"model": n, "family": "shipped", "about": others.get(n, about)} for n in SHIPPED]
