@@ -7,6 +7,7 @@ import doctest
 import functools
 import graphlib
 import importlib
+import itertools
 import re
 import subprocess
 import sys
@@ -263,6 +264,25 @@ def module_named(name: str) -> str:
             return module
     importlib.import_module(parent)
     return places_of(parent).get(last, (parent, ""))[0] if (place / "__init__.pyi").is_file() else parent
+
+
+def test_the_page_of_the_architecture_is_true():
+    """A newcomer reads it first: its list of rooms is the rule above, its loop the code, and its files are there."""
+    page = (PACKAGE.parent / "docs" / "architecture.md").read_text()
+    fences = re.findall(r"^```(\w*)\n(.*?)^```", page, re.DOTALL | re.MULTILINE)
+    rooms = [line.split("  ")[0].split(", ") for line in fences[0][1].splitlines()]
+    assert sorted(itertools.chain.from_iterable(rooms)) == sorted(MAY_IMPORT)
+    above: set[str] = set()
+    for room in itertools.chain.from_iterable(rooms):
+        assert MAY_IMPORT[room] <= above, f"{room} may import {sorted(MAY_IMPORT[room] - above)}, which stand below it"
+        above.add(room)
+    told = next(text for language, text in fences if language == "python")
+    loop = ast.unparse(ast.parse((PACKAGE / "training" / "loop.py").read_text())).splitlines()
+    lines = [line.strip() for line in ast.unparse(ast.parse(told)).splitlines()]
+    assert not set(lines) - {line.strip() for line in loop}
+    named = re.findall(r"`([\w/]+/[\w/]+\.(?:py|txt|js|pyi))`", page)
+    assert [name for name in named if not (PACKAGE / name).exists() and not (ROOT / name).exists()] == []
+    assert len(page.split()) <= 2500
 
 
 def is_for_types(test: ast.expr) -> bool:
