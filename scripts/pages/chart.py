@@ -84,8 +84,10 @@ def built_recipes() -> Built:
     """Every house recipe as it comes and with the knobs of `VARIANTS`, for a task and a model that stand in."""
     found: Built = {}
     for name in house():
+        entry = find_recipe(name)
+        given = {slot: value for slot, value in STAND_IN.items() if slot in entry.parameters()}  # control has its own
         for settings in VARIANTS.get(name, [{}]):
-            made = build(RunRequest(find_recipe(name), **STAND_IN, settings=settings, text=True)).recipe
+            made = build(RunRequest(entry, **given, settings=settings, text=True)).recipe
             assert isinstance(made, Recipe), f"{name} is a study: the chart shows compositions"
             found.setdefault(name, []).append((settings, made))
     return found

@@ -4,6 +4,7 @@ off the code: knobs, columns, problems of a task, and the house recipes that use
 from __future__ import annotations
 
 import ast
+import contextlib
 import dataclasses
 import functools
 import inspect
@@ -157,7 +158,10 @@ def own_comments(cls: type) -> dict[str, str]:
 
 def columns(cls: type) -> str:
     """The columns a part reads and gives as it comes, the readings of the model that it asks for, or a scorer's fields."""
-    holder = cls() if all(default_of(f) is not dataclasses.MISSING for f in own_knobs(cls)) else cls
+    holder: Any = cls
+    if all(default_of(f) is not dataclasses.MISSING for f in own_knobs(cls)):
+        with contextlib.suppress(UserError):  # knobs of which one must be given: `mlp`'s choices or moves
+            holder = cls()
     lines = []
     for name, words in (("needs", "Reads columns"), ("wants", "Reads from the model it trains"), ("gives", "Gives")):
         try:
