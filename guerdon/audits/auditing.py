@@ -44,7 +44,7 @@ from guerdon.rewards.asking.function import reward as reward_of
 from guerdon.rewards.asking.samples import fields_of_text
 from guerdon.rewards.asking.token_ids import ids_by
 from guerdon.rewards.formula.reward import Reward, as_reward
-from guerdon.tasks.files import name_of
+from guerdon.tasks.row_sets import name_of
 from guerdon.training.build import find_task, tell
 
 CALLS = 2000  # of an adversary, where only its training is asked for

@@ -1,31 +1,27 @@
 """Problems from a user's own rows, of a file or held in Python: which columns they are made of, and how answers are checked.
 
-All rows are looked through once before anything runs (`row_sets.py`); afterwards a row is read when its problem is asked for.
-Leaves out: forms of files (`guerdon/data`), the guess of columns (`row_columns.py`), what is made of a row (`row_tasks.py`),
-the checks (`answer_checks.py`).
+Leaves out: how rows are looked through (`row_sets.py`), the guess of columns (`row_columns.py`), what is made of a row
+(`row_tasks.py`), the checks (`answer_checks.py`).
 """
 
 from __future__ import annotations
 
 import dataclasses
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from guerdon.core.errors import UserError
 from guerdon.core.part import knob, live, part
-from guerdon.core.task import Split, Task
-from guerdon.data.hub_datasets import PREFIX
+from guerdon.core.task import Ask, Split, Task
+from guerdon.data.data_rows import DataRow, Records
 from guerdon.data.lines import shown
-from guerdon.data.opening import open_records
 from guerdon.tasks.answer_checks import AnswerCheck, find_check
 from guerdon.tasks.choosing import chosen
 from guerdon.tasks.field.program_tests import each_passed, each_passed_later
 from guerdon.tasks.row_columns import find_columns, named
 from guerdon.tasks.row_prompts import template_of, text_or_file
-from guerdon.tasks.row_sets import RowSet, look_through
+from guerdon.tasks.row_sets import OpenedRows, OwnRows, RowSet
 from guerdon.tasks.row_tasks import LABELLED, SOLUTION, RowReader
 
 if TYPE_CHECKING:
@@ -33,20 +29,14 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class OpenedRows:
-    """What a source reads: its own rows, and those of a separate file that are held out, if there is one."""
+class OpenedProblems(OpenedRows):
+    """Rows that are problems, and how their answers are checked."""
 
-    own: RowSet
-    test: RowSet | None
     check: AnswerCheck
-
-    def __deepcopy__(self, memo: Any) -> OpenedRows:
-        """Nothing in it changes."""
-        return self
 
 
 @part
-class rows:
+class rows(OwnRows):
     r"""Tasks from `path`: a file (JSON lines, CSV, TSV, Parquet), the id of a data set, or an object that holds rows.
 
     `prompt`, `answer` and `solution_in` name columns, and are guessed by usual names where they are not given; `answer="none"`:
@@ -93,22 +83,12 @@ class rows:
     check_by: Any = ""
     test: Any = knob(default=None, hashed=False)
 
-    opened: OpenedRows | None = live()
-    skipped: list[str] | None = live()
-
-    @property
-    def name(self) -> str:
-        return name_of(self.path)
-
-    @property
-    def title(self) -> str:
-        """What the rows are called in messages."""
-        return _title(self.path, "data")
+    opened: OpenedProblems | None = live()
 
     @property
     def has_answers(self) -> bool:
         """Whether any row has an answer: a column of them may be empty."""
-        columns = self.open().own.reader.columns
+        columns = self.open().own.reading.columns
         return bool(columns.answer or columns.is_chat) and (self._answered("train") or self._answered("test"))
 
     @property
@@ -119,40 +99,53 @@ class rows:
     def _answered(self, split: Split) -> bool:
         return any(self.get(split, i).answer for i in range(self.size(split) or 0))
 
-    def open(self) -> OpenedRows:
-        """Look through all rows, once. What is wrong with them is refused."""
-        if self.opened is not None:
-            return self.opened
-        title = self.title
-        records = open_records(self.path, f"--data {title}" if isinstance(self.path, str | Path) else title)
+    # --- how a row is read ------------------------------------------------------------------------------------------
+
+    def reading(self, records: Records, title: str, own: RowSet | None) -> RowReader:
+        """With the columns of the rows that are trained on, those of a test; they must be there."""
+        if own is not None:
+            reader: RowReader = own.reading
+            columns = reader.columns
+            for column in filter(None, (columns.prompt, columns.answer) if not reader.template else (columns.answer,)):
+                if len(records) and column not in records.columns:
+                    raise UserError(
+                        f"{title} has no column {shown(column)}, as {own.title} has (columns: {named(records.columns)})"
+                    )
+            return dataclasses.replace(reader, typed=records.typed)
         system, template = text_or_file(self.system, "--system"), text_or_file(self.template, "--template")
         columns = find_columns(records, title, self.prompt, self.answer, self.solution_in, bool(template))
         if template:
             template_of(template, records.columns)
-        reader = RowReader(self.name, columns, records.columns, self.kind, system, template, records.typed)
-        own, test = look_through(records, reader, title), None
-        own.refuse(self.skip_bad, 2 if self.test is None and self.held_out < 1 else 1)
-        if self.test is not None:
-            name = _title(self.test, "the test's data")
-            held = open_records(self.test, f"--test {name}")
-            for column in filter(None, (columns.prompt, columns.answer) if not template else (columns.answer,)):
-                if len(held) and column not in held.columns:
-                    raise UserError(
-                        f"{name} has no column {shown(column)}, as {title} has (columns: {named(held.columns)})"
-                    )
-            test = look_through(held, dataclasses.replace(reader, typed=held.typed), name)
-            test.refuse(self.skip_bad, 1)
-            own = own.apart_from(test, self.skip_bad)
+        return RowReader(self.name, columns, records.columns, self.kind, system, template, records.typed)
+
+    def tasks_of_row(self, row: DataRow, reading: RowReader) -> tuple[list[Task], int] | str:
+        task = reading.task(row)
+        return task if isinstance(task, str) else ([task], 0)
+
+    def needs_room(self, task: Task) -> str:
+        return task.prompt if task.view is None else str(task.view)
+
+    def common(self, task: Task) -> str:
+        return self.needs_room(task).strip()
+
+    def misfit(self, model: Model, task: Task, room: int) -> str:
+        size = len(model.encode(Ask(task).shown))
+        return f"a prompt of {size} tokens leaves no room in a context of {room}" if size >= room else ""
+
+    def open(self) -> OpenedProblems:
+        opened = super().open()
+        assert isinstance(opened, OpenedProblems)
+        return opened
+
+    def opened_as(self, own: RowSet, test: RowSet | None) -> OpenedProblems:
         check = find_check(self.check_by) if self.check_by else own.seen.guess()
-        check.refuse_unknown([*records.columns, SOLUTION, LABELLED])
-        self.skipped = [*own.told_bad, *(test.told_bad if test is not None else [])]
-        self.opened = OpenedRows(own, test, check)
-        return self.opened
+        check.refuse_unknown([*own.rows.columns, SOLUTION, LABELLED])
+        return OpenedProblems(own, test, check)
 
     def meant(self) -> dict[str, Any]:
         """For the hash: what was guessed, and what stands in files."""
         opened = self.open()
-        reader, check = opened.own.reader, opened.check
+        reader, check = opened.own.reading, opened.check
         by = check.name if check.trusted else check.function
         return {
             "prompt": reader.columns.prompt,
@@ -162,52 +155,15 @@ class rows:
             "check_by": by,
         }
 
-    def identity(self) -> str:
-        opened = self.open()
-        return "+".join(each.rows.identity() for each in (opened.own, opened.test) if each is not None)
-
-    def fit(self, model: Model) -> list[str]:
-        """Refuse, or skip and name, the rows whose prompt leaves a model no room for an answer."""
-        room, opened = model.max_positions, self.open()
-        if room is None:
-            return []
-        own, why = opened.own.fitting(model, room)
-        test, test_why = opened.test.fitting(model, room) if opened.test is not None else (None, [])
-        for left, bad in ((own, why), (test, test_why)):
-            if left is not None and bad:
-                told = dataclasses.replace(left, bad=tuple(bad), bad_count=len(bad))
-                told.refuse(self.skip_bad, 2 if test is None and self.held_out < 1 else 1)
-        self.opened = OpenedRows(own, test, opened.check)
-        self.skipped = [*(self.skipped or ()), *why, *test_why]
-        return [*why, *test_why]
-
     # --- being asked ------------------------------------------------------------------------------------------------
-
-    def _span(self, split: Split) -> tuple[RowSet, range]:
-        """The rows of a split: a set, and places in it."""
-        opened = self.open()
-        if opened.test is not None:
-            chosen_set = opened.own if split == "train" else opened.test
-            return chosen_set, range(len(chosen_set))
-        count = len(opened.own)
-        most = count if self.held_out == 1 else count - 1  # the fewest rows still train on one
-        cut = count - min(most, math.ceil(count * self.held_out))
-        return opened.own, range(cut) if split == "train" else range(cut if cut < count else 0, count)
-
-    def size(self, split: Split) -> int | None:
-        return len(self._span(split)[1])
-
-    def get(self, split: Split, index: int) -> Task:
-        looked, places = self._span(split)
-        return looked.task(places[index])
 
     def kinds(self) -> dict[str, Any]:
         """The kinds of problems by name, in the order in which they appear."""
         numbers: dict[Split, dict[str, tuple[int, ...]]] = {"train": {}, "test": {}}
         for split, by_kind in numbers.items():
-            looked, places = self._span(split)
+            looked, places = self.span(split)
             if not self.kind:
-                by_kind[self.open().own.task(0).kind] = tuple(range(len(places)))
+                by_kind[self.task_at(self.open().own, 0).kind] = tuple(range(len(places)))
             for kind, at in looked.kinds.items():
                 mine = at[(at >= places.start) & (at < places.stop)] - places.start
                 by_kind[kind] = tuple(mine.tolist())
@@ -229,7 +185,7 @@ class rows:
         """`solution(task)`, where the rows have worked solutions; where programs are tested `passed` and
         `passed_later(task, completion)`, a bool for each of a row's tests."""
         if name == SOLUTION and "path" in self.__dict__:
-            columns = self.open().own.reader.columns
+            columns = self.open().own.reading.columns
             if columns.solution or columns.mark or columns.is_chat:
                 return _solution
         if name in TESTED and "path" in self.__dict__ and self.open().check.name == PYTHON:
@@ -239,7 +195,7 @@ class rows:
     def facts(self) -> list[str]:
         """What was made of the rows, for people: columns, what is held out, how answers are checked."""
         opened = self.open()
-        own, columns = opened.own, opened.own.reader.columns
+        own, columns = opened.own, opened.own.reading.columns
         prompt = "the template" if self.template else f"`{columns.prompt}`"
         no_answer = "answer from its last message" if columns.is_chat else "no answers"
         answer = f"answer from `{columns.answer}`" if columns.answer else no_answer
@@ -262,20 +218,6 @@ TESTED = {"passed": each_passed, "passed_later": each_passed_later}
 
 def _solution(task: Task) -> str:
     return str(task.meta.get(SOLUTION, task.answer))
-
-
-def _title(path: Any, otherwise: str) -> str:
-    return str(path) if isinstance(path, str | Path) else otherwise
-
-
-def name_of(path: Any) -> str:
-    """What rows are called in a word: the file without its ending, a data set without its owner."""
-    if not isinstance(path, str | Path):
-        return "data"
-    text = str(path)
-    if text.startswith(PREFIX):
-        return text.removeprefix(PREFIX).partition(":")[0].rpartition("/")[2]
-    return Path(text.removesuffix(".gz")).stem.partition(":")[0]
 
 
 DATA_KNOBS = {"check": "check_by", "solution": "solution_in"}  # words of `data=` and flags that methods have for names

@@ -24,8 +24,9 @@ from guerdon.tasks.preference_rows import (
     scored_of,
     told_of,
 )
-from guerdon.tasks.recited_rows import SAY, WORTH, OpenedAnswers, RecitedRows, check_columns, guessed
+from guerdon.tasks.recited_rows import SAY, WORTH, RecitedRows, check_columns, guessed
 from guerdon.tasks.row_columns import OtherRows, named
+from guerdon.tasks.row_sets import OpenedRows
 
 LOOKS_LIKE = {
     "pairs": '{"prompt": ..., "chosen": ..., "rejected": ...}, or "completions" and "scores" in lists',
@@ -75,7 +76,7 @@ class preferences(RecitedRows):
     test: Any = knob(default=None, hashed=False)
     skip_bad: bool = False
 
-    opened: OpenedAnswers | None = live()
+    opened: OpenedRows | None = live()
 
     @property
     def brings(self) -> frozenset[str]:
@@ -127,7 +128,7 @@ class preferences(RecitedRows):
     @property
     def tells(self) -> frozenset[str]:
         """What its rows say of their pairs: "label", "margin"."""
-        return frozenset(OF_PAIRS) & self.open().own.columns.keys() if self.want == "pairs" else frozenset()
+        return frozenset(OF_PAIRS) & self.open().own.reading.keys() if self.want == "pairs" else frozenset()
 
     def tasks_of(self, row: Mapping[str, Any], number: int, columns: Mapping[str, str]) -> tuple[list[Task], int]:
         prompt = columns.get("prompt", "")

@@ -16,8 +16,9 @@ from guerdon.core.task import Conversation, Task
 from guerdon.data.data_rows import Records
 from guerdon.data.lines import shown
 from guerdon.tasks.preference_rows import BadRow, good_or_bad, posed, view_of
-from guerdon.tasks.recited_rows import SAY, WORTH, OpenedAnswers, RecitedRows, check_columns, guessed
+from guerdon.tasks.recited_rows import SAY, WORTH, RecitedRows, check_columns, guessed
 from guerdon.tasks.row_columns import PROMPTS, OtherRows, named
+from guerdon.tasks.row_sets import OpenedRows
 
 STEPS, LABELS = "steps", "labels"  # in a task's meta
 NAMES: dict[str, tuple[str, ...]] = {
@@ -64,7 +65,7 @@ class labelled_steps(RecitedRows):
     test: Any = knob(default=None, hashed=False)
     skip_bad: bool = False
 
-    opened: OpenedAnswers | None = live()
+    opened: OpenedRows | None = live()
     signed: bool = live(default=False)  # whether there is a -1 among its labels
 
     @property

@@ -19,7 +19,8 @@ from guerdon.data.data_rows import LOOKED_AT, Records
 from guerdon.data.opening import open_records
 from guerdon.data.trace_messages import BadTrace, ToolTrace, TraceTurn, read_trace, results_of, text_of_message
 from guerdon.tasks.preference_rows import BadRow
-from guerdon.tasks.recited_rows import SAY, WORTH, OpenedAnswers, RecitedRows
+from guerdon.tasks.recited_rows import SAY, WORTH, RecitedRows
+from guerdon.tasks.row_sets import OpenedRows
 
 if TYPE_CHECKING:
     from guerdon.core.model import Model
@@ -60,7 +61,7 @@ class traces(RecitedRows):
     skip_bad: bool = False
     format: str = AUTO
 
-    opened: OpenedAnswers | None = live()
+    opened: OpenedRows | None = live()
     taught: str = live(default="hermes")  # the format of the model that is to learn
 
     def __post_init__(self) -> None:

@@ -39,10 +39,11 @@ from guerdon.rewards.formula.reward import as_reward
 from guerdon.rewards.stage.score_stages import score
 from guerdon.runs.folder import FORMAT, RunFolder, resume_command
 from guerdon.runs.run import Run
-from guerdon.tasks.files import name_of, rows, rows_of
+from guerdon.tasks.files import rows, rows_of
 from guerdon.tasks.preference_files import preferences
 from guerdon.tasks.recited_rows import RecitedRows
 from guerdon.tasks.row_columns import OtherRows, first_of
+from guerdon.tasks.row_sets import OwnRows, name_of
 from guerdon.tasks.step_files import labelled_steps
 from guerdon.tasks.trace_turns import hold_calls, traces
 from guerdon.training.catalog import find_recipe
@@ -138,7 +139,7 @@ def build(request: RunRequest, typed: Container[str] = ()) -> Built:
         recipe = request.recipe.but(**request.settings) if isinstance(request.recipe, Recipe) else request.recipe
         if isinstance(recipe, Recipe):
             bring_home(recipe)
-            for source in [member for _, member in walk(recipe) if isinstance(member, rows | RecitedRows)]:
+            for source in [member for _, member in walk(recipe) if isinstance(member, OwnRows)]:
                 fit(source, recipe.models.values())
                 tell(source, recipe.models.values())
         return Built(label(recipe).lower(), _checked(recipe, request.prepared))
@@ -205,9 +206,9 @@ def find_task(task: Any, data: Any = None, of: Rows = "problems") -> TaskSource 
     if data is not None:
         if task is not None:
             raise UserError("--task and --data are two sources of problems: give one of them")
-        source = _problems(data) if of == "problems" else _answered(data, of)
+        source: rows | RecitedRows = _problems(data) if of == "problems" else _answered(data, of)
         source.open()
-        _name_skipped(source, source.skipped or [])
+        _name_skipped(source, source.skipped, sum(each.bad_count for each in source.open().sets))
         return source
     if is_in_words(task):
         return find_task(None, of_words(task), of)
@@ -243,8 +244,9 @@ def _answered(data: Any, of: Rows) -> RecitedRows:
 def fit(source: Any, models: Iterable[Any]) -> None:
     """Rows of a file that are too long for a model that will see them: refused, or skipped and named, before anything runs."""
     for model in models:
-        if isinstance(source, rows | RecitedRows) and isinstance(model, Model) and not hasattr(model, "of"):
-            _name_skipped(source, source.fit(model))
+        if isinstance(source, OwnRows) and isinstance(model, Model) and not hasattr(model, "of"):
+            bad = source.fit(model)
+            _name_skipped(source, bad, len(bad))
 
 
 def tell(source: Any, models: Iterable[Any]) -> None:
@@ -261,9 +263,9 @@ def tell(source: Any, models: Iterable[Any]) -> None:
             warnings.warn(line, InputNote, stacklevel=3)
 
 
-def _name_skipped(source: rows | RecitedRows, bad: Sequence[str]) -> None:
+def _name_skipped(source: OwnRows, bad: Sequence[str], count: int) -> None:
     if bad:
-        message = f"{source.title}: skipped {len(bad)} bad rows ({first_of(bad, SHOWN_BAD)})"
+        message = f"{source.title}: skipped {count} bad rows ({first_of(bad, SHOWN_BAD, total=count)})"
         warnings.warn(message, Notice, stacklevel=3)
 
 

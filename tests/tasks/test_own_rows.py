@@ -12,12 +12,13 @@ import pyarrow.parquet as pq
 import pytest
 
 import guerdon as gd
-from guerdon.core.errors import InputNote, UserError
+from guerdon.core.errors import InputNote, Notice, UserError
 from guerdon.core.example import ExamplePlay
 from guerdon.core.task import Ask
 from guerdon.recipes.house.sft import worked
 from guerdon.runs.rollout_files import read_batch
 from guerdon.tasks.files import rows, rows_of
+from guerdon.tasks.preference_files import preferences
 from guerdon.training.build import RunRequest, build, find_task
 
 SUMS = [{"question": f"{n} + 1 =", "answer": str(n + 1)} for n in range(10)]
@@ -312,6 +313,38 @@ def test_many_bad_rows_are_counted_and_not_all_kept():
         rows(many).open()
     source = rows(many, skip_bad=True)
     assert source.size("train") == 9 and len(source.skipped) == 1001 and source.skipped[-1] == "and 2000 more"
+
+
+def questions(row):
+    return rows(row[0], test=row[1], skip_bad=row[2])
+
+
+def pairs(row):
+    return preferences(row[0], test=row[1], skip_bad=row[2])
+
+
+@pytest.mark.parametrize(("source", "unit"), [(questions, "rows"), (pairs, "prompts")])
+def test_problems_and_preferences_have_one_reader(source, unit):
+    """Rows are looked through, counted, skipped, left out and refused in the same way, whatever they are made into."""
+    own = [{"prompt": f"{n}", "answer": n, "chosen": "x", "rejected": "y"} for n in range(6)]
+    bad = {"prompt": None, "answer": 1, "chosen": "x", "rejected": "y"}
+    leaky = source(([*own, bad], own[4:], True))
+    assert (leaky.size("train"), leaky.size("test")) == (4, 2)
+    assert [why.partition(":")[0] for why in leaky.skipped] == ["row 7", "row 5", "row 6"]
+    assert leaky.skipped[1:] == ["row 5: also in the test's data", "row 6: also in the test's data"]
+    with pytest.raises(UserError, match=f"2 of the 6 {unit} of data are also in the test's data, the test: take them"):
+        source((own, own[4:], False)).open()
+    with pytest.raises(
+        UserError, match=r"data, row 2: no text.* in column 'prompt'.*; row 6: .*; and 2 more\. Fix the"
+    ):
+        source(([own[0], *[bad] * 7], None, False)).open()
+    with pytest.raises(UserError, match=rf"data holds 1 good {unit}, 7 bad rows \(row 2: .*; and 6 more\): two are"):
+        source(([own[0], *[bad] * 7], None, True)).open()
+    many = source(([*own, *[bad] * 1500], None, True))
+    many.open()
+    assert len(many.skipped) == 1001 and many.skipped[-1] == "and 500 more"
+    with pytest.warns(Notice, match=r"data: skipped 1500 bad rows \(row 7: .*; row 9: .*; and 1497 more\)"):
+        find_task(None, {"path": [*own, *[bad] * 1500], "skip_bad": True}, "problems" if unit == "rows" else "pairs")
 
 
 def test_rows_are_not_held_in_memory(tmp_path):

@@ -288,7 +288,8 @@ def test_another_file_may_be_held_out(tmp_path):
     leaky = lines(tmp_path / "leaky.jsonl", rows[3:])
     with pytest.raises(UserError, match=r"1 of the 4 prompts of .* are also in .*, the test: take them out"):
         preferences(own, test=leaky).open()
-    assert preferences(own, test=leaky, skip_bad=True).size("train") == 3
+    apart = preferences(own, test=leaky, skip_bad=True)
+    assert apart.size("train") == 3 and apart.skipped == [f"line 4: also in {leaky}"]
 
 
 @pytest.mark.skipif(not HH.is_file(), reason="the preferences are not here")
@@ -296,11 +297,11 @@ def test_real_preferences_are_read_to_the_last_row(tmp_path):
     (tmp_path / "hh.jsonl").write_bytes(gzip.decompress(HH.read_bytes()))
     source = preferences(str(tmp_path / "hh.jsonl"))
     looked = source.open().own
-    assert (len(looked.places), looked.bad, looked.ties) == (2312, {}, 0)
+    assert (len(looked), looked.bad, looked.ties) == (2312, (), 0)
     for n in range(0, source.size("train"), 97):
         task = source.get("train", n)
         assert task.view[-1]["role"] == "user" and {each["role"] for each in task.view} <= {"user", "assistant"}
-        row = looked.records[int(task.id) - 1].value
+        row = looked.rows[int(task.id) - 1].value
         for text, column in zip(task.meta["say"], ("chosen", "rejected"), strict=True):
             assert row[column].endswith(text) and text.strip()
 
