@@ -69,7 +69,7 @@ class RowSet:
 
     @functools.cached_property
     def ends(self) -> Ints | None:
-        """Where the tasks of each prompt end; None where each task stands for itself."""
+        """Where the tasks of each prompt end; None where tasks are counted one by one."""
         if self.counted == ROWS:
             return None
         return np.flatnonzero(np.append(self.marks[1:] != self.marks[:-1], True)[: len(self)]) + 1
