@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import Any, Literal, get_args
@@ -120,6 +121,17 @@ class Column:
     def broken(self) -> Tensor:
         """Entries whose scorer failed or timed out, as opposed to not applying."""
         return (self.reason == Reason.FAILED) | (self.reason == Reason.TIMED_OUT)
+
+    @property
+    def errors(self) -> dict[int, Mapping[str, Any]]:
+        """The exceptions of the entries that are broken, by place. Those that inherit a failure have none; and a detail of this
+        name that says why a score does not apply is no exception."""
+        broken = self.broken
+        return {
+            place: detail
+            for place, detail in sorted(self.detail.items())
+            if isinstance(detail, dict) and "error" in detail and bool(broken[place])
+        }
 
     def take(self, index: Tensor) -> Column:
         detail = {}

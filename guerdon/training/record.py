@@ -325,7 +325,7 @@ def _failed_episodes(episodes: Sequence[Episode]) -> ScoresMissing:
 def _failed_scores(batch: Batch, name: str) -> ScoresMissing:
     """The same for a column. Entries that merely inherit a failure carry no exception and are not counted again."""
     column = batch.cols[name]
-    errors = {i: d for i, d in sorted(column.detail.items()) if isinstance(d, dict) and "error" in d}
+    errors = column.errors
     timed_out = sum(int(column.reason[i]) == Reason.TIMED_OUT for i in errors)
     of = int((column.reason != Reason.NOT_APPLICABLE).sum())
     return ScoresMissing(0, failed=len(errors) - timed_out, timed_out=timed_out, of=of, **_why([*errors.values()]))

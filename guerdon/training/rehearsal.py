@@ -320,7 +320,7 @@ def _failed(batch: Batch, limit: float) -> list[str]:
     """A line for every column with scores that failed."""
     lines = []
     for name, column in batch.cols.items():
-        errors = [str(d["error"]) for d in column.detail.values() if isinstance(d, dict) and "error" in d]
+        errors = [str(each["error"]) for each in column.errors.values()]
         if errors and "dry run" not in errors[0]:
             due = int((column.reason != Reason.NOT_APPLICABLE).sum())
             stops = f" (more than {limit:.0%} of them stop a run)" if len(errors) > limit * due else ""

@@ -7,6 +7,8 @@ import torch
 
 from guerdon.core.column import Column, Reason, same_numbers
 from guerdon.core.errors import UserError
+from guerdon.core.example import example_tries
+from guerdon.training.record import _failed_scores
 
 NAN = float("nan")
 
@@ -39,6 +41,16 @@ def test_missing_and_broken():
     made = column([1.0, NAN, NAN, NAN], [0, 1, 2, 3])
     assert made.missing.tolist() == [False, True, True, True]
     assert made.broken.tolist() == [False, False, True, True]
+
+
+def test_errors_are_those_of_broken_entries():
+    """A detail that says why a score does not apply is no failure, whatever its key; an inherited failure has no cause."""
+    why = {"error": "ValueError: no"}
+    made = column([1.0, NAN, NAN, NAN, NAN], [0, 1, 2, 3, 2], detail=dict.fromkeys((3, 2, 1, 0), why))
+    assert [*made.errors] == [2, 3]
+    lost = _failed_scores(example_tries([[1.0, 0.0, 0.0, 0.0, 1.0]]).with_cols({"mine": made}), "mine")
+    assert (lost.failed, lost.timed_out, lost.of, lost.causes) == (1, 1, 4, {"ValueError: no": 2})
+    assert column([NAN], [1], detail={0: why}).errors == {}
 
 
 def test_taking_entries_takes_their_details():
