@@ -58,10 +58,19 @@ def _draws(batch: Batch) -> dict[str, float]:
 
 def form_of(ask: Ask) -> str:
     """The form of a question. Of a row of a file, which is identified by its line, the family's name replaces the question:
-    rows begin with any word."""
+    rows begin with any word. Where a role is asked about a problem, the family's name replaces it and all that follows, for
+    attempts begin with any word too.
+
+    >>> from guerdon.core.task import Task
+    >>> form_of(Ask(Task("a", "trace x", family="trace"), prompt="critique\\ntrace x\\n= 5"))
+    'critique trace'
+    """
     shown, task = ask.shown, ask.task
-    is_row = isinstance(shown, str) and task.id.isdigit()
-    return form_of_words(shown.replace(task.prompt, task.family) if is_row else shown)
+    if isinstance(shown, str) and task.id.isdigit():
+        shown = shown.replace(task.prompt, task.family)
+    elif isinstance(shown, str) and task.prompt and shown.find(task.prompt) > 0:
+        shown = shown.partition(task.prompt)[0] + task.family
+    return form_of_words(shown)
 
 
 def form_of_words(shown: Any) -> str:

@@ -168,7 +168,8 @@ class paid_by_kind(FieldColumns):
 
 @part
 class shares(FieldColumns):
-    """Logs `advantage/KIND`, the share of each kind in the sum of the absolute advantages of tries."""
+    """Logs `advantage/KIND`, the share of each kind in the sum of the absolute advantages of tries, and drops `kind`: its mean
+    would be logged as a metric."""
 
     needs, gives = ("advantage", "kind"), ()
     shelf = "select"
@@ -177,4 +178,4 @@ class shares(FieldColumns):
         size = batch.up(batch["advantage"].abs(), "track", by="mean").nan_to_num()
         size = size / (float(size.sum()) or 1.0)
         play.log(**{f"advantage/{name}": float(size[batch["kind"] == n].sum()) for n, name in enumerate(KINDS)})
-        return batch
+        return batch.without("kind")

@@ -82,11 +82,13 @@ def batch(*texts, correct=None):
 def paid(*texts, orders=("Verdict: 1 > 2 > 3",), step=False, correct=None, **knobs):
     """What is paid of tries at both problems and at lists, the kinds, and the shares in advantages."""
     built, play = recipe(**{"lists": 1, "tries": 2, "rows": ROWS, **knobs}), Ranks(*orders)
-    whole = batch(*texts, correct=correct)
+    whole, kinds = batch(*texts, correct=correct), []
     for stage in built.stages[1:-1]:
         whole = stage(whole, play)
+        kinds = whole["kind"].tolist() if "kind" in whole.cols else kinds
+    assert "kind" not in whole.cols  # or its mean would be logged
     shares = [play.metrics[f"advantage/{kind}"] for kind in ("checked", "open", "ranked")]
-    return [whole["reward"].tolist(), whole["kind"].tolist(), shares, play.shown]
+    return [whole["reward"].tolist(), kinds, shares, play.shown]
 
 
 def lists(rows, form=LISTED, **knobs):
