@@ -16,6 +16,7 @@ from guerdon.envs.tools.calculator_gold import BY_CALCULATOR, step_by_step
 from guerdon.envs.tools.exact_arithmetic import calculator
 from guerdon.envs.tools.program_gold import BY_PROGRAM, SHOWN_AT_LAST
 from guerdon.envs.tools.tool_worlds import GOLD, SHOWS, tool_turns
+from guerdon.envs.world_turns import PlayedOut
 from guerdon.tasks.family import ANSWER, Family
 
 CALCULATOR, PYTHON = calculator.__name__, "python"
@@ -44,6 +45,11 @@ class with_tools:
     def __post_init__(self) -> None:
         if not isinstance(self.source, TaskSource):
             raise UserError(f"with_tools needs a source of problems, gd.tasks.load('chain:4'), not {self.source!r}")
+        if getattr(type(self.source), "check", None) is PlayedOut.check:
+            raise UserError(
+                f"{self.source.name} has turns of its own, by which it is checked, and tools would replace them: give tools to"
+                " problems that are answered, calculator/chain:4"
+            )
         self.tools = self.tools if isinstance(self.tools, tool_turns) else tool_turns(self.tools)
 
     @property

@@ -263,3 +263,11 @@ def test_arithmetic_agrees_with_pythons():
         terms = [f"{draw.choice('+-*')}({draw.randrange(50)}{draw.choice('+-*')}{draw.randrange(9)})" for _ in range(5)]
         text = "3" + "".join(terms[:3]) + "-2**3" + "".join(terms[3:])
         assert gd.envs.calculator(text) == str(eval(text)), text
+
+
+@pytest.mark.parametrize("name", ["planned:chain:1", "nim", "forms:1"])
+def test_problems_with_turns_of_their_own_take_no_tools(name):
+    """They are checked by how an episode of theirs went: with tools in its place no try could be checked."""
+    with pytest.raises(gd.UserError, match="has turns of its own"):
+        gd.tasks.load(f"calculator/{name}")
+    assert gd.tasks.load("calculator/chain:1").check(gd.tasks.load("chain:1").get("train", 0), "= ?") == 0.0
