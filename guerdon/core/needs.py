@@ -8,7 +8,7 @@ It needs no torch: lists read it from the text of recipes.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Literal
 
@@ -25,6 +25,11 @@ class Need:
     word: str
     what: str
     how: str = ""
+
+    @property
+    def in_columns(self) -> bool:
+        """Whether columns of a user's rows supply it."""
+        return " COL" in self.how or " column" in self.how
 
 
 NEEDED = {  # by the field of `Needs`
@@ -191,12 +196,12 @@ class Needs:
             and not any(all(each in given for each in way) for way in self.instead(name))
         )
 
-    def how(self, name: str) -> str:
-        """How something that is missing is supplied."""
+    def how(self, name: str, typed: Callable[[str], str] = str) -> str:
+        """How something that is missing is supplied; families as they are `typed`."""
         known = NEEDED[name].how
         if name == "families":
             first, *more = self.of_families
-            known = f"--task {first}:3" + (f" (or {', '.join(more)})" if more else "")
+            known = f"--task {first}:3" + (f" (or {', '.join(map(typed, more))})" if more else "")
         ways = [" ".join(_given(each) for each in way) for way in self.instead(name)]
         return ", or ".join([*filter(None, [known]), *ways])
 

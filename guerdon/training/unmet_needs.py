@@ -17,6 +17,7 @@ from guerdon.core.shown_text import cut
 from guerdon.core.task import TaskSource
 from guerdon.models.model_facts import model_facts
 from guerdon.tasks.source_facts import facts_of
+from guerdon.tasks.task_loading import knows
 
 
 class Unmet(UserError):
@@ -56,7 +57,7 @@ def machine_facts() -> frozenset[str]:
 
 def other_rows(entry: RecipeEntry, error: UserError) -> Unmet:
     """Rows of another kind than a recipe needs, with what it needs before what was found."""
-    wanted = next((NEEDED[name].what for name in entry.needs.names if NEEDED[name].of == "data"), "problems")
+    wanted = next((NEEDED[name].what for name in entry.needs.names if NEEDED[name].in_columns), "problems")
     return Unmet(f"{entry.name} needs {wanted}: {error}")
 
 
@@ -64,4 +65,10 @@ def _refuse(who: str, needs: Needs, of: str, has: Collection[str], given: Collec
     for name in needs.missing(of, has, given):
         which = "" if name == "second" else f", which {lacks}"
         what = f"problems of {' or '.join(needs.of_families)}" if name == "families" else NEEDED[name].what
-        raise Unmet(f"{who} needs {what}{which}: {needs.how(name)}")
+        raise Unmet(f"{who} needs {what}{which}: {needs.how(name, _typed)}")
+
+
+def _typed(family: str) -> str:
+    """A family as `--task` takes it: a form of another (`notes_rewrite`) is a knob of that one."""
+    whole, _, form = family.partition("_")
+    return f"{whole}:3 --set {whole}.form={form}" if knows(whole) and not knows(family) else family

@@ -191,6 +191,16 @@ def cli(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureF
         ),
         ("grpo", "pairs.jsonl", "grpo needs answers to check: pairs.jsonl: no column looks like the answer"),
         ("dpo", "answers.csv", "dpo needs pairs of a better and a worse answer: answers.csv holds no preferences"),
+        (
+            "inappropriateness-rewriting",
+            "pairs.jsonl",
+            "inappropriateness-rewriting needs problems: pairs.jsonl: no column looks like the answer",
+        ),
+        (
+            "inappropriateness-rewriting",
+            "answers.csv",
+            "answers.csv does not have: --task notes:3 (or notes:3 --set notes.form=rewrite), or --reward R",
+        ),
         ("distill", "answers.csv", "distill needs a second model: --set teacher=..."),
         (
             "plan-rewardbench",
