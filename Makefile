@@ -5,6 +5,7 @@
 # make bench: a GRPO step against TRL's, on this processor. make format: mend what a machine can mend.
 # make hooks: run the checks of .pre-commit-config.yaml at every commit. make check-files: run them now, over every file.
 # make kernels: the GPU kernels' tests, in Triton's interpreter where there is no GPU.
+# make messages: writes tests/messages.txt, the sentences of the refusals that tests provoke.
 # make docs: the docs site, built into site/; what is broken or undocumented ends it. make docs-serve: the same, live.
 # make pages: the numbers in docs/evidence, docs/promises.md, the tables of docs/check_a_reward.md, and what docs/notebooks show.
 # make sample: makes a sample of the package's evidence again, as far as this kind of machine made it.
@@ -15,7 +16,7 @@ BIN := $(VENV)/bin
 PEERS ?= .venv-peers
 FORKS ?= 3 # processes of tests: one more than CI has cores, since tests wait for boxes, servers and disks
 
-.PHONY: test lint types suite quick browser slow peers sample promises demo demo-hack bench kernels format hooks check-files docs docs-serve pages clean
+.PHONY: test lint types suite quick browser slow peers sample messages promises demo demo-hack bench kernels format hooks check-files docs docs-serve pages clean
 
 test: lint
 	$(MAKE) --no-print-directory -j2 --output-sync=target types suite # together: types take one core, and half a minute where nothing is cached
@@ -60,6 +61,9 @@ $(PEERS)/.installed: pyproject.toml requirements/dev.txt requirements/peers.txt 
 
 sample: $(VENV)/.installed
 	$(BIN)/guerdon prove --all --sample --out guerdon/evidence
+
+messages: $(VENV)/.installed
+	OMP_NUM_THREADS=1 $(BIN)/python tests/refusals.py
 
 promises: $(VENV)/.installed
 	$(BIN)/python -m pytest -q -m "slow or not slow" --record tests/promises

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import forks
 import pytest
+import refusals
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from packaging.requirements import Requirement
@@ -35,6 +36,12 @@ def unhurried_disk() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(os, "fsync", lambda file: None)
         yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def base_of_folders(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Messages are compared without the folders of tests."""
+    refusals.base = str(tmp_path_factory.getbasetemp())
 
 
 @pytest.fixture(scope="session")

@@ -12,6 +12,7 @@ import pytest
 from command_line import command_line, refused
 from hypothesis import given
 from hypothesis import strategies as st
+from refusals import refusal
 from report_pages import Addresses, report_data_of
 
 import guerdon as gd
@@ -172,7 +173,7 @@ def test_the_same_run_twice(runs, tmp_path):
     train(tmp_path / "again", lr=0.01, seed=0)
     compared = gd.compare(runs / "slow-0", tmp_path / "again")
     assert "one recipe with one seed, and of the same weights" in compared.notes[0] and not compared.settings
-    with pytest.raises(gd.UserError, match="two runs or more"):
+    with refusal(gd.UserError):
         gd.compare(runs / "slow-0", runs / "slow-0")
 
 

@@ -6,6 +6,7 @@ import xml.etree.ElementTree as ET
 from pathlib import Path
 
 import pytest
+from refusals import refusal
 
 import guerdon as gd
 from bench import compare, compare_losses, compare_rewards
@@ -238,5 +239,5 @@ def test_every_arm_can_be_built(tmp_path: Path):
 def test_marks_of_a_page():
     page = "a\n<!-- it -->\nold\n<!-- end of it -->\nb\n"
     assert compare.between_marks(page, "it", "new") == "a\n<!-- it -->\nnew\n<!-- end of it -->\nb\n"
-    with pytest.raises(gd.UserError, match="no place for these tables"):
+    with refusal(gd.UserError):
         compare.between_marks("a\n", "it", "new")

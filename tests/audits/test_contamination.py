@@ -7,6 +7,7 @@ import math
 import numpy as np
 import pytest
 from own_worlds import write_chat_model
+from refusals import refusal
 
 from guerdon.audits.contamination import detectors
 from guerdon.audits.contamination import probe as probing
@@ -126,15 +127,13 @@ def test_a_second_answer_is_asked_for_in_words_that_the_model_knows(made_once, m
 
 def test_what_is_refused():
     task = Task("1", "2 + 2 =", "4")
-    with pytest.raises(
-        UserError, match=r"another_way has \{question\}, which is none of its fields \{prompt\}, \{answer\}"
-    ):
+    with refusal(UserError, "another_way"):
         probe_contamination("sprig-1.1", [task], another_way="{question}")
     with pytest.raises(UserError, match="no problems"):
         probe_contamination("sprig-1.1", [])
     with pytest.raises(UserError, match="one for each"):
         probe_contamination("sprig-1.1", [task], [True, False])
-    with pytest.raises(UserError, match="keys look like 'task/1'"):
+    with refusal(UserError, "task/1"):
         probe_contamination("sprig-1.1", [task], ["1"])
-    with pytest.raises(UserError, match="no model to probe"):
+    with refusal(UserError):
         probe_contamination(None, [task])

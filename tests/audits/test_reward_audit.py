@@ -7,6 +7,7 @@ import re
 
 import numpy as np
 import pytest
+from refusals import refusal
 from scheduling import mostly_slow
 from scipy import stats
 
@@ -203,7 +204,7 @@ def test_labels_are_part_of_an_audit_and_need_no_task():
     good, bad = audit(strict, labels=rows), audit(loose, labels=rows)
     assert good.ok and (good.labelled["agree"], good.labelled["auc"]) == (3, 1.0) and good.kinds == []
     assert [(f.fault, f.count) for f in bad.severe] == [("label", 1)] and bad.labelled["auc"] == 0.75
-    with pytest.raises(gd.UserError, match="the adversary needs problems"):
+    with refusal(gd.UserError):
         audit(strict, labels=rows, adversary=10)
 
 
@@ -247,7 +248,7 @@ def test_what_it_asks_for_and_nobody_has_is_told_without_asking():
 
 
 def test_what_cannot_be_audited_is_one_line():
-    with pytest.raises(gd.UserError, match="audit needs a task"):
+    with refusal(gd.UserError):
         audit("exact")
     with pytest.raises(gd.UserError, match="substring match"):
         audit(substring, "chain:3", problems=4, strict=True)
@@ -274,7 +275,7 @@ def test_a_report_comes_back_as_it_was(report, tmp_path):
     (place / "audit.json").write_text(json.dumps({**told, "format": 1}))  # as 0.2 wrote it
     assert AuditReport.load(place).findings[0].fix == report.findings[0].fix
     (place / "audit.json").write_text("{}")
-    with pytest.raises(gd.UserError, match="is not an audit of this version"):
+    with refusal(gd.UserError):
         AuditReport.load(place)
     with pytest.raises(gd.UserError, match="no readable audit"):
         AuditReport.load(tmp_path / "nowhere")

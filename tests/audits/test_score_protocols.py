@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import scipy.optimize
 import scipy.special
+from refusals import refusal
 
 from guerdon.audits.scores.dimension_probes import probe
 from guerdon.audits.scores.scoring import audit_scores, score_protocols
@@ -282,7 +283,7 @@ def test_dimensions_by_features_in_folds_and_by_split():
     split = [{**row, "split": "train" if n < 40 else "test"} for n, row in enumerate(rows)]
     told = audit_scores(split, "dimensions", draws=0)
     assert told.measure("dimension/d").count == 20 and "trained on 40 rows, tested on 20" in told.remarks[0]
-    with pytest.raises(UserError, match="5 folds needs 5"):
+    with refusal(UserError, "5"):
         audit_scores(rows[:3], "dimensions")
 
 

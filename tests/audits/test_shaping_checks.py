@@ -6,6 +6,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from refusals import refusal
 
 from guerdon.audits.distances.mdp import FiniteMDP, random_mdp, redistributed, shaped
 from guerdon.audits.distances.shaping import PaidPath, check_paths, check_shaping, check_shaping_samples
@@ -131,9 +132,9 @@ def test_the_same_step_paid_differently():
 
 def test_nothing_is_known_of_a_single_way():
     assert "nothing can be said" in str(check_paths([("abc", [1.0, 2.0])]))
-    with pytest.raises(UserError, match="one state more than steps"):
+    with refusal(UserError):
         PaidPath("ab", [1.0, 2.0])
-    with pytest.raises(UserError, match="two states or more"):
+    with refusal(UserError):
         check_paths([])
 
 

@@ -6,6 +6,7 @@ import asyncio
 import time
 
 import pytest
+from refusals import refusal
 
 import guerdon as gd
 from guerdon import score_samples
@@ -75,7 +76,7 @@ def test_groups_may_have_any_numbers():
     formula = normalised(exact, scale=False)
     assert score_samples(formula, said("4", "5", "5"), [70, 70, 3]).whole == [0.5, -0.5, 0.0]
     assert score_samples(formula, said("4", "5")).whole == [0.5, -0.5]
-    with pytest.raises(UserError, match="2 samples and 1 group"):
+    with refusal(UserError, "2", "1"):
         score_samples(formula, said("4", "5"), [0])
 
 
@@ -118,9 +119,7 @@ def test_other_names_are_found_as_in_meta():
 
 
 def test_what_no_sample_has_is_refused():
-    with pytest.raises(
-        UserError, match="exact needs 'answer' and no sample has it; there is completion, meta, solution"
-    ):
+    with refusal(UserError):
         score_samples(exact, [{"completion": "4", "solution": "4"}])
 
 
@@ -130,7 +129,7 @@ def test_nothing_to_score():
 
 def test_a_gap_stops_unless_its_worth_was_chosen():
     found = score_samples(picky, said("4", "bad"))
-    with pytest.raises(RunStopped, match=r"1 of 2 samples .*no good.* missing=NUMBER"):
+    with refusal(RunStopped, "1", "2"):
         no_gaps(found, "picky", None)
     with pytest.warns(Notice, match=r"1 of 2 samples .* each counts -1"):
         assert no_gaps(found, "picky", -1.0) == [1.0, -1.0]

@@ -7,6 +7,7 @@ import importlib
 from types import SimpleNamespace
 
 import pytest
+from refusals import refusal
 from small import small_lm
 from strategies import episode, segment
 
@@ -72,12 +73,12 @@ def test_what_is_missing_is_none_and_what_broke_is_counted():
         assert for_trl(picky)(["p"] * 3, texts) == [None, None, 1.0]
     with pytest.warns(Notice):
         assert for_trl(picky, missing=-1)(["p"] * 3, texts) == [None, -1.0, 1.0]
-    with pytest.raises(UserError, match="a number or 'none'"):
+    with refusal(UserError):
         for_trl(picky, missing="zero")
 
 
 def test_a_missing_column_is_refused():
-    with pytest.raises(UserError, match="exact needs 'answer' and no sample has it"):
+    with refusal(UserError):
         for_trl(exact)(["p"], ["c"], solution=["4"])
 
 
@@ -129,7 +130,7 @@ def test_components_are_scored_anew_for_each_batch():
 def test_what_cannot_be_components():
     assert components_for_trl(exact * 2.0)[1] == [2.0]
     assert [c.__name__ for c in components_for_trl(normalised(exact))[0]] == ["normalised"]
-    with pytest.raises(UserError, match="'exact' has a schedule"):
+    with refusal(UserError):
         components_for_trl(blend(exact=exact.weight(linear(0.0, 1.0))))
     with pytest.raises(UserError, match="cannot renormalise"):
         components_for_trl(blend(renormalise=True, exact=exact))

@@ -11,6 +11,7 @@ from types import SimpleNamespace
 
 import pytest
 import torch
+from refusals import refusal
 
 import guerdon as gd
 from guerdon.bridges.verl import for_verl, write_verl
@@ -72,7 +73,7 @@ def test_what_is_wrong_is_said_when_it_is_written(tmp_path, written):
     ):
         with pytest.raises(UserError, match=words):
             write_verl(spec, tmp_path / "out.py")
-    with pytest.raises(UserError, match="not written by this"):
+    with refusal(UserError):
         write_verl(f"{tmp_path}/my.py:exact", tmp_path / "my.py")
     write_verl(f"{tmp_path}/my.py:exact", written, missing=-1.0)
     assert "missing=-1.0" in written.read_text()

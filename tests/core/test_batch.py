@@ -8,6 +8,7 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from refusals import refusal
 from strategies import episode, episode_lists, marked, masks, naive_tracks, pairs_of, segment
 
 from guerdon.core.batch import Count, Pairs
@@ -206,7 +207,7 @@ def test_a_chain_of_pairs_stays_whole():
 
 def test_a_column_must_have_a_row_for_each_row():
     batch = pack([episode(segment([0, 1]))])
-    with pytest.raises(UserError, match=r"test_batch.py, line \d+: column 'x' has 1 values for 2 steps"):
+    with refusal(UserError):
         batch.with_cols({"x": Column.full("step", torch.ones(1))})
 
 
@@ -261,9 +262,9 @@ def test_a_step_or_track_takes_its_reason_from_its_segments():
 
 def test_a_missing_number_without_a_reason_is_refused():
     batch = pack([episode(segment([0]))])
-    with pytest.raises(UserError, match=r"test_batch.py, line \d+: column 'x' has 1 NaN without a reason"):
+    with refusal(UserError):
         batch.put("x", "track", torch.tensor([NAN]))
-    with pytest.raises(UserError, match=r"test_batch.py, line \d+: column 'x' has 1 NaN without a reason"):
+    with refusal(UserError):
         batch.put("x", "track", torch.tensor([NAN]), because=Column.full("track", torch.ones(1)))
 
 

@@ -6,6 +6,7 @@ import json
 
 import pytest
 from killing import Killed
+from refusals import refusal
 from small import small_lm
 
 import guerdon as gd
@@ -201,10 +202,10 @@ def test_exams_are_not_billed(tmp_path):
 
 def test_a_run_that_spends_nothing_stops_with_the_mend(tmp_path):
     recipe = paid_alike(curriculum=fixed(idle=tuple(range(2, 100))))
-    with pytest.raises(RunStopped, match=r"25 steps in a row spent none of 1000 tokens.*1000:steps"):
+    with refusal(RunStopped, "25", "1000"):
         gd.train(recipe, budget="1000", out=tmp_path / "run", options=gd.Options(save_every=10))
     assert Run(tmp_path / "run").steps_done == 2 + 24
-    with pytest.raises(RunStopped, match="25 steps in a row"):  # where it stood is in the checkpoint
+    with refusal(RunStopped, "25"):  # where it stood is in the checkpoint
         gd.train(recipe, resume=tmp_path / "run")
     assert Run(tmp_path / "run").steps_done == 2 + 24
     pauses = paid_alike(curriculum=fixed(idle=tuple(n for n in range(60) if n % 20)))
@@ -241,7 +242,7 @@ def test_runs_of_a_study_share_what_is_left_of_its_budget(tmp_path):
     assert run.spent["tokens"] == 60 and run.spent["updates"] == 10 and run.progress == "4 runs, 60 of 30 tokens"
     free = gd.train(gd.Study(shared_out), out=tmp_path / "free")
     assert result_of(free)["steps"] == [2, 4, 4, 4] and free.progress == "4 runs"
-    with pytest.raises(UserError, match="is a study and decides how long its runs are; leave --steps out"):
+    with refusal(UserError, "--steps"):
         gd.train(gd.Study(shared_out), steps=3, out=tmp_path / "no")
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-import pytest
 import torch
+from refusals import refusal
 
 import guerdon as gd
 from guerdon.core.errors import UserError
@@ -63,9 +63,9 @@ def test_knobs_are_checked_before_a_class_sees_them_and_once():
             super().__post_init__()
             seen.append(0.0)
 
-    with pytest.raises(UserError, match=r"careful\.share must be at most 1\.0, not 2"):
+    with refusal(UserError, "1.0", "2"):
         careful(2)
-    with pytest.raises(UserError, match=r"more_careful\.share must be float, not 'half'"):
+    with refusal(UserError, "more_careful.share"):
         more_careful("half")
     assert not seen
     more_careful(0.25)
@@ -92,5 +92,5 @@ def test_a_column_of_steps_is_refused_where_tracks_are_meant():
     batch = tree()
     batch = batch.with_cols({"x": gd.Column.full("step", torch.zeros(6)), "y": gd.Column.full("track", torch.ones(2))})
     assert batch.track_column("y", "paired").value.tolist() == [1.0, 1.0]
-    with pytest.raises(UserError, match="paired takes a number per track, and 'x' is a column per step"):
+    with refusal(UserError):
         batch.track_column("x", "paired")

@@ -6,6 +6,7 @@ from math import nan
 
 import pytest
 import torch
+from refusals import refusal
 from strategies import episode, segment
 
 import guerdon as gd
@@ -74,7 +75,7 @@ def test_a_nan_that_no_column_explains_is_refused():
     def bad(reward):
         return reward / 0 - reward / 0
 
-    with pytest.raises(gd.UserError, match="'bad' has 1 NaN without a reason"):
+    with refusal(gd.UserError, "1"):
         bad()(example_tries([[1.0]]), ExamplePlay())
 
 
@@ -88,7 +89,7 @@ def test_a_stage_per_step_reads_columns_of_tracks_at_their_steps():
 
 
 def test_a_stage_per_track_refuses_a_column_per_step():
-    with pytest.raises(gd.UserError, match="gap takes a number per track, and 'advantage' is a column per step"):
+    with refusal(gd.UserError):
         gap(reward="advantage")(example_tries([[1.0]], advantage=[1.0]), ExamplePlay())
 
 
@@ -117,20 +118,20 @@ def test_a_knob_of_a_stage_takes_a_schedule_and_keeps_its_limits():
     play = ExamplePlay()
     play.step, play.steps = 2, 3
     assert gap(scale=gd.linear(0.0, 4.0))(example_tries([[1.0, 0.0]]), play)["gap"].tolist() == [2.0, -2.0]
-    with pytest.raises(gd.UserError, match=r"gap\.scale must be at least 0"):
+    with refusal(gd.UserError, "0"):
         gap(scale=-1.0)
-    with pytest.raises(gd.UserError, match="unknown knob of gap 'scal': did you mean 'scale'"):
+    with refusal(gd.UserError):
         gap(scal=1.0)
 
 
 def test_parameters_that_cannot_be_are_refused():
-    with pytest.raises(gd.UserError, match="'role' is a knob of every such part"):
+    with refusal(gd.UserError):
 
         @gd.stage(gives="x")
         def taken(reward, *, role: float = 1.0):
             return reward
 
-    with pytest.raises(gd.UserError, match="'rest' stands for any number of parameters"):
+    with refusal(gd.UserError):
 
         @gd.losses.loss()
         def many(logp, *rest):

@@ -7,6 +7,7 @@ import random
 import numpy as np
 import pytest
 import torch
+from refusals import refusal
 from small import small_lm
 from strategies import episode, segment, task
 
@@ -57,7 +58,7 @@ def test_float_contexts_are_carried_and_never_become_whole_numbers(tmp_path):
     assert unpack(batch)[0].same(ep)
     write_batch(tmp_path / "b.parquet", batch)
     assert read_batch(tmp_path / "b.parquet").same(batch)
-    with pytest.raises(UserError, match="one kind of context"):
+    with refusal(UserError):
         pack([ep, episode(segment([1], context=[4]))])
     with pytest.raises(UserError, match="flatten it"):
         segment([1], context=[[0.5], [0.25]])
@@ -73,7 +74,7 @@ def test_what_was_made_and_paid_is_stored_exactly(tmp_path):
     assert not ep.same(ep.but(seed=1))
     assert not ep.same(ep.but(ask=ep.ask.but(view=[BLUE, "?"])))
     assert not ep.same(ep.but(segments=(ep.segments[0].but(made=None),)))
-    with pytest.raises(UserError, match="paid 1 numbers for 2 actions"):
+    with refusal(UserError, "1", "2"):
         segment([1, 2], rewards=[1.0])
 
 

@@ -7,6 +7,7 @@ import math
 
 import pytest
 import torch
+from refusals import refusal
 from scheduling import little_and_much
 from strategies import episode, segment
 from watching import Watched
@@ -168,9 +169,9 @@ def test_what_has_no_value_is_not_drawn_by_it():
 
 
 def test_what_cannot_be_is_refused():
-    with pytest.raises(UserError, match="keeps 4 episodes, of which it cannot draw 5"):
+    with refusal(UserError, "4", "5"):
         remembered(keep=4, draw=5)
-    with pytest.raises(UserError, match="'x' is a column per step"):
+    with refusal(UserError):
         memory = remembered(by="reward", column="x")
         for step in (0, 1):
             memory(step_of(step, [1]).put("x", "step", torch.ones(1)), At(step))

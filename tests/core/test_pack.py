@@ -10,6 +10,7 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from refusals import refusal
 from strategies import (
     episode,
     episode_lists,
@@ -133,9 +134,9 @@ def test_an_empty_segment_goes_with_any_kind_of_action():
 
 
 def test_tokens_and_continuous_actions_do_not_mix():
-    with pytest.raises(UserError, match="one kind of action"):
+    with refusal(UserError):
         pack([episode(segment([1]), segment(np.ones((1, 2)), parent=0))])
-    with pytest.raises(UserError, match="one kind of action"):
+    with refusal(UserError):
         pack([episode(segment(np.ones((1, 3))), segment(np.ones((1, 2)), parent=0))])
 
 

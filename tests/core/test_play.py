@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from refusals import refusal
 from strategies import episode, segment, task
 
 from guerdon.core.episode import End
@@ -159,7 +160,7 @@ def test_a_full_gpu_is_said_in_a_line_with_the_mend():
         raise torch.OutOfMemoryError("CUDA out of memory")
 
     play.models["policy"].act = full
-    with pytest.raises(RunStopped, match=r"could not act: the GPU's memory is full.*fewer at a time") as caught:
+    with refusal(RunStopped) as caught:
         play(ASKS)
     assert isinstance(caught.value.__cause__, torch.OutOfMemoryError)
 
@@ -278,7 +279,7 @@ def test_nobody_is_paid_before_acting():
             seats.reward(policy=1.0)
             return seats.episode()
 
-    with pytest.raises(UserError, match="'policy' is paid before it acted"):
+    with refusal(UserError):
         player(pays_early())(ASKS)
 
 
@@ -335,11 +336,11 @@ def test_restarts_are_no_cost_but_for_what_is_new():
 def test_a_restart_with_another_actor_is_refused():
     play = player(single_turn())
     other = episode(segment([1, 2], role="judge"), segment([1], parent=0))
-    with pytest.raises(UserError, match="'policy' acts where 'judge' acted"):
+    with refusal(UserError):
         play([Ask(task("a"), prefix=other.prefix(1, 0))])
 
 
 def test_a_restart_of_what_is_not_there_is_refused():
 
-    with pytest.raises(UserError, match=r"restart of 0\.1\.2: what was played up to segment 1 is not there"):
+    with refusal(UserError, "0.1.2", "1"):
         player(single_turn())([Ask(task("a"), prefix=Prefix("0.1.2", 1, 0))])

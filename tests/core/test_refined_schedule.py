@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from refusals import refusal
 from scipy.ndimage import median_filter as of_scipy
 
 from guerdon.core.errors import UserError
@@ -79,5 +80,5 @@ def test_any_optimiser_takes_it():
 
 @pytest.mark.parametrize("norms", [[], [1.0, 0.0, 0.0], [1.0, float("nan")]])
 def test_norms_that_are_none_are_refused(norms):
-    with pytest.raises(UserError, match=r"refined\.norms must be gradient norms"):
+    with refusal(UserError):
         at(refined(1.0, norms, smooth=0.0), 0, 2)

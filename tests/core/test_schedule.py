@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 import pytest
+from refusals import refusal
 
 from guerdon.core.errors import UserError
 from guerdon.core.schedule import at, cosine, linear, settled, steps_at, warmup
@@ -40,9 +41,9 @@ def test_a_run_of_one_step_ends_where_it_ends():
 
 
 def test_bad_lengths_are_refused():
-    with pytest.raises(UserError, match=r"linear\.over must be at least 1"):
+    with refusal(UserError, "1"):
         linear(1.0, 0.0, over=0)
-    with pytest.raises(UserError, match=r"warmup\.over must be at least 1"):
+    with refusal(UserError, "1"):
         warmup(1.0, over=0)
 
 

@@ -9,6 +9,7 @@ from collections import Counter
 import numpy as np
 import pytest
 import torch
+from refusals import refusal
 from scipy.stats import chisquare
 from strategies import episode, segment
 
@@ -221,7 +222,7 @@ def test_reciting_says_exactly_that():
     reply = m.teacher_force("x", "cab")
     assert (reply.text, reply.actions.tolist(), reply.end) == ("cab", [2, 0, 1, 4], End.DONE)
     assert np.isnan(reply.logp).all()
-    with pytest.raises(UserError, match="tabular cannot say 'z'"):
+    with refusal(UserError):
         m.teacher_force("x", "caz")
     assert model(length=2).teacher_force("x", "ab").end is End.DONE
     assert model(length=3).teacher_force("x", "ab").end is End.CUT

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
+from refusals import refusal
 from strategies import task
 
 from guerdon import models
@@ -90,5 +91,5 @@ def test_a_branched_episode_is_a_tree_whose_log_probs_are_those_it_was_sampled_w
 
 def test_a_branched_episode_cannot_be_started_again_in_its_middle():
     (episode,) = played(three_ways(), asks=[Ask(task("a"))], max_tokens=4)
-    with pytest.raises(UserError, match="cannot be started again"):
+    with refusal(UserError):
         played(three_ways(), asks=[Ask(task("a"), prefix=episode.prefix(0, 2))], max_tokens=4)

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from refusals import refusal
 from small import small_config, small_lm, table
 from tolerances import decoder_terms, wandering
 
@@ -265,7 +266,7 @@ def test_who_cannot_guide_is_refused_in_one_line(guide, said):
 def test_a_model_that_cannot_be_guided_is_refused_when_it_is_asked_at_the_latest():
     cannot = gd.models.scripted(lambda view, past, seed: "y")
     play = Player({"policy": cannot}, {"policy": "policy"}, single_turn(), Sampling(guides="policy:1"), 0, 1)
-    with pytest.raises(UserError, match=r"sampling\.guides need two language models"):
+    with refusal(UserError):
         play([Ask(Task("a", "x"))])
 
 
@@ -282,7 +283,7 @@ def test_a_prompt_that_a_guide_cannot_hold_is_refused(tmp_path):
     how = Sampling(max_tokens=64, guides=(("short", 1.0),))
     (reply,) = answer(models()["policy"], [Request((), "x", how, 0)], {"short": short})
     assert len(reply.context) + len(reply.actions) <= 16
-    with pytest.raises(UserError, match="leaves no room in a guide's context of 16"):
+    with refusal(UserError, "16"):
         answer(models()["policy"], [Request((), "x " * 20, how, 0)], {"short": short})
 
 
@@ -316,7 +317,7 @@ def plain_policy_gradient():
 def test_a_ratio_to_the_mixture_is_refused(loss):
     learning(loss).check()
     learning(loss, guides="arm:0").check()
-    with pytest.raises(UserError, match="takes the log-probs of sampling for the policy's") as refused:
+    with refusal(UserError) as refused:
         learning(loss, guides="arm:1").check()
     assert "\n" not in str(refused.value) and ("old=truncated()" in str(refused.value)) == hasattr(loss, "old")
 
@@ -324,7 +325,7 @@ def test_a_ratio_to_the_mixture_is_refused(loss):
 def test_a_cost_by_the_log_probs_of_sampling_is_refused():
     recipe = learning(gd.losses.sft(), gd.losses.kl_cost(reward="correct", gives_to="paid"), guides="arm:1")
     recipe.models["reference"] = gd.models.snapshot("policy")
-    with pytest.raises(UserError, match="kl_cost takes the log-probs of sampling"):
+    with refusal(UserError, "kl_cost"):
         recipe.check()
 
 
@@ -345,7 +346,7 @@ def test_tries_that_an_ask_guides_are_refused_as_they_are_learned_from(tmp_path)
             return [ask.but(sampling=Sampling(guides="arm:1")) for ask in self.inner.draw(count, play)]
 
     recipe.curriculum = guiding(recipe.curriculum)
-    with pytest.raises(UserError, match="clipped takes the log-probs of sampling for the policy's"):
+    with refusal(UserError):
         gd.train(recipe, seed=0, out=tmp_path)
 
 
@@ -373,5 +374,5 @@ def test_an_exam_can_be_guided_and_checks_its_guides():
     recipe.exams = [gd.Exam(gd.tasks.load("parity"), sampling=Sampling(guides="arm:1"))]
     recipe.check()
     recipe.exams = [gd.Exam(gd.tasks.load("parity"), sampling=Sampling(guides="nobody:1"))]
-    with pytest.raises(UserError, match="unknown model that guides 'nobody'"):
+    with refusal(UserError):
         recipe.check()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from refusals import refusal
 
 import guerdon as gd
 from guerdon.core.errors import UserError
@@ -112,9 +113,9 @@ def test_a_function_is_a_metric_and_two_may_not_say_the_same(tmp_path):
     table = tabular("01", length=1)
     found = gd.evaluate(table, exam=gd.Exam(parity(), [episodes], tries=3), tasks=5)
     assert found == {"task": "parity", "tries": 3, "episodes": 15}
-    with pytest.raises(UserError, match="episodes and episodes both give 'episodes'"):
+    with refusal(UserError):
         gd.evaluate(table, exam=gd.Exam(parity(), [episodes, episodes]), tasks=5)
-    with pytest.raises(UserError, match="give a task, or an exam"):
+    with refusal(UserError):
         gd.evaluate(table)
 
 
@@ -182,13 +183,13 @@ class deals:
 
 
 def test_what_an_exam_is_made_of():
-    with pytest.raises(UserError, match="an Exam is made of a task"):
+    with refusal(UserError):
         gd.Exam("parity")
-    with pytest.raises(UserError, match="stands before a /"):
+    with refusal(UserError):
         gd.Exam(parity(), name="a/b")
-    with pytest.raises(UserError, match="no checker says what is right of the exam"):
+    with refusal(UserError):
         recipe(exams=[gd.Exam(deals())]).check()
-    with pytest.raises(UserError, match="accuracy of the exam cannot be measured: unknown column 'correct'"):
+    with refusal(UserError):
         recipe(exams=[gd.Exam(deals(), [accuracy()])]).check()
 
 
@@ -201,11 +202,9 @@ def test_any_number_of_any_exam_is_a_claims_metric(tmp_path):
     record = {"points": [{"spent": spent, "result": result} for spent, result in run.curve]}
     curve = curve_of(record, Claim("votes", metric="mean vote/majority@3"))
     assert [point["value"] for point in curve] == [e["vote/majority@3"] for e in run.evaluations]
-    with pytest.raises(
-        UserError, match="unknown metric of an evaluation 'vote/majority@4': did you mean 'vote/majority@3'"
-    ):
+    with refusal(UserError, "4", "3"):
         score_of(record, Claim("votes", metric="vote/majority@4"))
-    with pytest.raises(UserError, match="there is length, missing, pass@1"):
+    with refusal(UserError, "1"):
         value_of(run.evaluations[0], "zzz", ())
 
 
@@ -222,7 +221,7 @@ def test_numbers_of_an_evaluation_by_name():
     }  # fmt: skip
     assert value_of(result, "kinds/a:1", ()) == 1.0
     assert value_of(result, "pass@1", (2,)) == 0.0 and value_of(result, "easy/pass@1", (2,)) == 0.25
-    with pytest.raises(UserError, match="only pass@1 is recorded by level"):
+    with refusal(UserError, "1"):
         value_of(result, "easy/length", (2,))
 
 

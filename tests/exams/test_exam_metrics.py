@@ -9,6 +9,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
+from refusals import refusal
 from sklearn.calibration import calibration_curve
 from sklearn.metrics import brier_score_loss, roc_auc_score
 
@@ -116,7 +117,7 @@ def test_the_most_common_answer_by_hand():
     assert majority_vote(k=2)(example_sitting(said, answer="4"))["majority@2"] == pytest.approx((0.75 + 0.25) / 2)
     # three at a time: the fourth is left out
     assert majority_vote(k=3)(example_sitting(said, answer="4"))["majority@3"] == 0.5
-    with pytest.raises(UserError, match=r"majority@8 needs 8 tries at each problem, not 4: Exam\(..., tries=8\)"):
+    with refusal(UserError, "8", "4"):
         majority_vote(k=8)(example_sitting(said, answer="4"))
     loose = example_sitting([["so 4", "4.0", "= 5"]], answer="5")
     assert majority_vote(answer="number")(loose)["majority@3"] == 0.0
@@ -196,7 +197,7 @@ def test_confidence_by_hand():
         example_sitting(said, answer="4")
     )
     assert asked == {"ece": 0.25, "brier": 0.0625, "confidence": 0.75, "confident": 2}
-    with pytest.raises(UserError, match="between 0 and 1"):
+    with refusal(UserError, "0", "1"):
         calibration("rm.final")(example_sitting(said, answer="4", rm__final=[0.5, 2.0, 0.1]))
     assert calibration("rm.final").needs == ("correct", "rm.final")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 import torch
+from refusals import refusal
 from small import small_lm
 from told_tries import told_sitting
 
@@ -47,7 +48,7 @@ def test_the_best_way_may_be_any():
     assert numbers["farm_gain"] == numbers["farm_repeat"] == 1.5 and numbers["farm_empty"] == -3.0
     likes = gd.reward(lambda completion: [float(x == "hm") for x in completion.splitlines()], isolate=False)
     assert farmed(likes, filler="hm", name="mine")(SITTING)["mine_empty"] == 3.0
-    with pytest.raises(UserError, match="filler is a line that does nothing"):
+    with refusal(UserError):
         farmed(likes, filler="\n")
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from refusals import refusal
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
 from small import small_lm
@@ -64,7 +65,7 @@ def test_scores_that_are_no_chances_are_fitted_first(policy):
     chance = [1 / (1 + np.exp(-slope * s - offset)) for s in (2.0, 1.0, 3.0, 2.5, -4.0)]
     assert named["mine_step_fitted"] == 1.0 and named["mine_first_error_f1"] == 1.0
     assert named["mine_step_brier"] == pytest.approx(np.mean((np.array(chance) - [1, 1, 1, 1, 0]) ** 2))
-    with pytest.raises(UserError, match="a chance lies between 0 and 1"):
+    with refusal(UserError, "0", "1"):
         judged_steps(by_problem(scores), chances=True)(sitting_of(policy, scores))
 
 
@@ -116,11 +117,11 @@ def test_what_has_no_score_is_left_out_and_what_has_no_lines_refused(policy):
         "lines_examined": 0,
         "steps_missing": 1.0,
     }
-    with pytest.raises(UserError, match="does not come in lines"):
+    with refusal(UserError):
         judged_steps(gd.reward(lambda completion: 1.0, isolate=False))(told_sitting(FAMILY, tries, policy=policy))
     rows = gd.tasks.rows([{"prompt": "2+2?", "answer": "4"}] * 12)
     for metric in (judged_steps(gd.true_lines(FAMILY)), sound()):
-        with pytest.raises(UserError, match="has no step checker"):
+        with refusal(UserError):
             metric(told_sitting(rows, [(rows.get("test", 0), ("4",))], policy=policy))
 
 

@@ -9,6 +9,7 @@ import math
 import time
 
 import pytest
+from refusals import refusal
 from toy_server import DROP, EMPTY, GARBAGE, HANG, toy
 
 import guerdon as gd
@@ -127,7 +128,7 @@ def test_the_run_stops_before_the_limit_is_passed_and_no_paid_answer_is_lost(tmp
     """A question of 10 bytes costs at most (10 + 64) + 512 tokens and in fact 110: of 0.001 at 1 a million, 4 fit."""
     with toy(lambda messages: "yes", delay=0.01) as server:
         by = made(server, prices=(1.0, 1.0), max_cost=0.001, cache=str(tmp_path / "c.sqlite"))
-        with pytest.raises(gd.RunStopped, match=r"toy has cost 0\.000\d+ .* max_cost=0\.001: raise max_cost") as caught:
+        with refusal(gd.RunStopped) as caught:
             ask(by, *(f"question {n}" for n in range(20)))
         assert "\n" not in str(caught.value)
         paid = len(server.requests)
@@ -176,10 +177,10 @@ def test_the_key_goes_to_the_server_and_nowhere_else(tmp_path, monkeypatch):
 def test_a_key_that_is_not_there_or_cannot_be_one(monkeypatch):
     with toy(lambda messages: "yes") as server:
         by = made(server, key_env="TOY_KEY")
-        with pytest.raises(gd.UserError, match="TOY_KEY is not set"):
+        with refusal(gd.UserError, "TOY_KEY"):
             ask(by, "hi")
         monkeypatch.setenv("TOY_KEY", "two words")
-        with pytest.raises(gd.UserError, match="TOY_KEY holds something that cannot be a key") as caught:
+        with refusal(gd.UserError, "TOY_KEY") as caught:
             ask(by, "hi")
     assert "two words" not in str(caught.value)
 

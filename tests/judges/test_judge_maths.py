@@ -8,6 +8,7 @@ import re
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from refusals import refusal
 
 import guerdon as gd
 from guerdon.core.column import Reason
@@ -128,7 +129,7 @@ def test_a_question_and_a_prompt_of_ones_own():
     by = scripted(lambda m: "Verdict: 5")
     scores(gd.judge(by, question="Is it {answer}?", prompt="{question} | {prompt} | {completion}"), ["x"], answer="42")
     assert by.asked[0].messages == (("user", "Is it 42? | p | x"),)
-    with pytest.raises(gd.UserError, match=r"\{complet\}.*did you mean '\{completion\}'"):
+    with refusal(gd.UserError):
         gd.judge(by, prompt="{complet}")
     with pytest.raises(gd.UserError, match="scale"):
         gd.judge(by, scale=(5, 1))
@@ -158,7 +159,7 @@ def test_a_scale_weighed_by_probabilities():
     by = scripted(lambda m: gd.JudgeAnswer(choices={"3": math.log(0.5), "5": math.log(0.25)}))
     assert values(scores(gd.judge(by, sure=True), ["x"])) == [pytest.approx(2 / 3)]
     assert by.asked[0].choices == ("1", "2", "3", "4", "5")
-    with pytest.raises(gd.UserError, match="between 0 and 9"):
+    with refusal(gd.UserError, "0", "9"):
         gd.judge(by, scale=(0, 10), sure=True)
 
 

@@ -10,6 +10,7 @@ import random
 import numpy as np
 import pytest
 import torch
+from refusals import refusal
 from strategies import episode, segment
 
 import guerdon as gd
@@ -96,7 +97,7 @@ def test_what_sprig_cannot_do_is_refused_in_one_line(attempts):
     ):
         with pytest.raises(gd.UserError, match=said):
             ask_all([(reward, attempts)])
-    with pytest.raises(gd.UserError, match="a judge is a language model"):
+    with refusal(gd.UserError):
         ask_all([(gd.judge("tabular"), attempts)])
 
 
@@ -151,5 +152,5 @@ def test_the_policy_judges_itself(tmp_path):
 
 
 def test_the_policy_cannot_judge_outside_of_a_run(attempts):
-    with pytest.raises(gd.UserError, match="needs a training run"):
+    with refusal(gd.UserError):
         ask_all([(gd.self_judge(), attempts)])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 import torch
+from refusals import refusal
 from strategies import episode, segment
 
 from guerdon.core.column import Column
@@ -105,11 +106,11 @@ def test_tracks_that_do_not_count_are_not_read():
 
 
 def test_what_cannot_be_weighed_is_refused():
-    with pytest.raises(UserError, match="dpo learns from pairs"):
+    with refusal(UserError):
         weighed(dpo(), by="care")
     with pytest.raises(UserError, match="weighed inside weighed"):
         weighed(weighed(sft(), by="a"), by="b")
-    with pytest.raises(UserError, match="by a column per track alone"):
+    with refusal(UserError):
         weighed(outcome("y"), by="care")(batch(care=[1.0] * 4, y=[0.0, 2.0]), {"final": torch.ones(2)})
 
 

@@ -7,6 +7,7 @@ import math
 
 import pytest
 import torch
+from refusals import refusal
 from small import small_lm
 from strategies import episode, segment
 from tolerances import rounding
@@ -281,7 +282,7 @@ def test_links_of_published_variants_by_hand():
     want = yes * math.log(yes / 0.9) + (1 - yes) * math.log((1 - yes) / 0.1)
     assert preferred(dpo(0.5, link="reverse", smoothing=0.1))[0] == pytest.approx(want)
     assert preferred(dpo(0.5, link="reverse"), label=yes)[0] == pytest.approx(0.0, abs=1e-12)
-    with pytest.raises(UserError, match="needs labels between 0 and 1: give it smoothing"):
+    with refusal(UserError, "0", "1"):
         preferred(dpo(0.5, link="reverse"))
 
 

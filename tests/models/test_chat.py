@@ -6,6 +6,7 @@ import json
 
 import numpy as np
 import pytest
+from refusals import refusal
 from small import small_config
 from tokenizers import AddedToken, Tokenizer, decoders, models, normalizers, pre_tokenizers, trainers
 
@@ -293,7 +294,7 @@ def test_forging_in_other_places_of_a_message():
         {"role": "user<|im_end|>", "content": "c"},
         {"role": "user", "content": "c", "calls": {"<|im_end|>": 1}},
     ):
-        with pytest.raises(UserError, match="a role or key of a message holds a special token"):
+        with refusal(UserError):
             chat.encode([bad])
 
 
@@ -325,19 +326,19 @@ def test_contents_in_parts():
 def test_what_a_template_refuses_is_one_clear_line():
     chat = chat_of("gemma")
     twice = [{"role": "user", "content": "hello"}, {"role": "user", "content": "you"}]
-    with pytest.raises(UserError, match="chat template refuses these messages: Conversation roles must alternate"):
+    with refusal(UserError):
         chat.encode(twice)
-    with pytest.raises(UserError, match="chat template cannot be read"):
+    with refusal(UserError):
         chat_of("{% for %}")
-    with pytest.raises(UserError, match="chat template does not work: list object has no element 7"):
+    with refusal(UserError, "7"):
         chat_of("{{ messages[7].content + 1 }}", ends=(1,))
-    with pytest.raises(UserError, match="does not show what the assistant said last"):
+    with refusal(UserError):
         deaf = chat_of("{% for m in messages if m.role == 'user' %}{{ m.content }}{% endfor %}", ends=(1,))
         deaf.encode("b", (said(deaf, "a", "c"),))
 
 
 def test_templates_are_not_trusted():
-    with pytest.raises(UserError, match="does not work: access to attribute '__class__'"):
+    with refusal(UserError, "__class__"):
         chat_of("{{ messages.__class__.__mro__ }}", ends=(1,))
 
 

@@ -9,6 +9,7 @@ import warnings
 import numpy as np
 import pytest
 import torch
+from refusals import refusal
 from scheduling import mostly_slow
 from small import TEXTS, small_lm
 from small_foreign import SHAPES, made
@@ -170,7 +171,7 @@ def test_how_a_turn_ends(neox):
     assert ended and all(r.actions[-1] == neox.ends[0] and neox.ends[0] not in r.actions[:-1] for r in ended)
     full = answer(neox, [request("1" * 240, max_tokens=400, temperature=2.0)])[0]
     assert len(full.context) + len(full.actions) <= 256
-    with pytest.raises(UserError, match="a prompt of 256 tokens leaves no room in a context of 256: shorten it"):
+    with refusal(UserError, "256"):
         answer(neox, [request("1" * 254)])
 
 
@@ -232,7 +233,7 @@ def test_nothing_to_read(neox):
     found = neox.read(empty, ["logp", "entropy"])
     assert len(found["logp"]) == len(found["entropy"]) == 0
     found["logp"].sum().backward()
-    with pytest.raises(UserError, match="a track of 303 tokens is longer than the context of 256"):
+    with refusal(UserError, "303", "256"):
         neox.read(pack([episode(segment(request("1" * 200), neox.teacher_force("1" * 200, "2" * 100)))]), ["logp"])
 
 
@@ -357,7 +358,7 @@ def test_a_model_that_looks_ahead_is_refused(tmp_path):
     config = transformers.XLNetConfig(vocab_size=320, d_model=16, n_layer=1, n_head=2, d_inner=16, eos_token_id=3)
     transformers.XLNetLMHeadModel(config).save_pretrained(tmp_path)
     huggingface.write_chat(tmp_path, Chat(train_tokenizer(TEXTS, 320), huggingface.OWN), 256)
-    with pytest.raises(UserError, match="XLNetLMHeadModel looks at tokens that are yet to come"):
+    with refusal(UserError):
         models.load(str(tmp_path))
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from refusals import refusal
 from small import small_config
 from small_gguf import SPECIALS, gguf, net_of, write
 from tolerances import LM_TERMS, assert_rounded, decoder_terms, wandering
@@ -149,15 +150,13 @@ def test_what_is_no_such_file(tmp_path):
     with pytest.raises(UserError, match="is not there"):
         models.load(str(tmp_path / "gone.gguf"))
     (tmp_path / "junk.gguf").write_bytes(b"GGUF of a kind")
-    with pytest.raises(UserError, match=r"junk\.gguf cannot be read"):
+    with refusal(UserError):
         models.load(str(tmp_path / "junk.gguf"))
     net = net_of()
     path = write(tmp_path / "other.gguf", net)
     data = Path(path).read_bytes()
     Path(path).write_bytes(data.replace(b"llama", b"mamba"))
-    with pytest.raises(
-        UserError, match="GGUF files of mamba models are not supported; llama, qwen2, qwen3, gemma3 are"
-    ):
+    with refusal(UserError, "qwen2", "qwen3", "gemma3"):
         models.load(path)
 
 

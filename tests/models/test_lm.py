@@ -8,6 +8,7 @@ import json
 import numpy as np
 import pytest
 import torch
+from refusals import refusal
 from small import TEXTS, small_lm
 from strategies import episode
 from tolerances import LM_TERMS, assert_rounded, decoder_terms
@@ -70,7 +71,7 @@ def test_digits_and_lines_are_single_tokens_and_any_text_comes_back():
 def test_the_tokenizer_is_the_same_every_time():
     assert train_tokenizer(TEXTS, 300).to_str() == train_tokenizer(iter(TEXTS), 300).to_str()
     assert train_tokenizer(TEXTS, 300).get_vocab_size() <= 300
-    with pytest.raises(UserError, match="vocab_size must be from 247"):
+    with refusal(UserError, "vocab_size", "247"):
         train_tokenizer(TEXTS, 200)
 
 
@@ -434,14 +435,14 @@ def test_broken_folders_are_one_clear_line(tmp_path, harm, words):
 def test_other_architectures_are_not_for_this_decoder(tmp_path):
     small_lm(tmp_path)
     rewrite(tmp_path / "config.json", architectures=["MambaForCausalLM"])
-    with pytest.raises(UserError, match="MambaForCausalLM models are not supported; LlamaForCausalLM, "):
+    with refusal(UserError):
         lm_module.lm(source=str(tmp_path))
 
 
 def test_a_saved_model_without_its_weights_is_not_a_fresh_one(model, tmp_path):
     models.save(model, tmp_path / "copy")
     (tmp_path / "copy" / "model.safetensors").unlink()
-    with pytest.raises(UserError, match="its weights are missing"):
+    with refusal(UserError):
         models.load(str(tmp_path / "copy"))
 
 
@@ -449,11 +450,11 @@ def test_prompts_that_do_not_fit_are_refused(tmp_path):
     model = small_lm(tmp_path, max_positions=16)
     reply = answer(model, [request("12345678", max_tokens=50, seed=1)])[0]
     assert len(reply.context) + len(reply.actions) <= 16
-    with pytest.raises(UserError, match="a prompt of 16 tokens leaves no room in a context of 16"):
+    with refusal(UserError, "16"):
         answer(model, [request("1" * 14)])
-    with pytest.raises(UserError, match="a track of 23 tokens is longer"):
+    with refusal(UserError, "23"):
         model.read(pack([episode(segment(request("1" * 10), model.teacher_force("1" * 10, "2" * 10)))]), ["logp"])
-    with pytest.raises(UserError, match=r"lm\.dtype must be one of"):
+    with refusal(UserError):
         models.load(str(tmp_path), dtype="int8")
 
 

@@ -7,6 +7,7 @@ import json
 import numpy as np
 import pytest
 import torch
+from refusals import refusal
 from safetensors.torch import load_file, save_file
 from scheduling import mostly_slow
 from small import TEXTS, small_config
@@ -218,7 +219,7 @@ def test_base_needs_an_adapter(tmp_path):
     for other in (lm(str(plain_folder(tmp_path))), tabular()):
         table = {"policy": other, "reference": base("policy")}
         for refuse in (lambda t: t["reference"].start(0, t), lambda t: t["reference"].readings(t)):
-            with pytest.raises(UserError, match=r"base\('policy'\) needs a model with an adapter: set lm.lora=16"):
+            with refusal(UserError, "16"):
                 refuse(table)
 
 
@@ -277,13 +278,13 @@ def test_knobs_that_contradict_the_adapter_are_refused(model, tmp_path):
     model.save_adapter(tmp_path / "a")
     there = {"source": model.source, "adapter": str(tmp_path / "a")}
     assert lm(**there, lora=4, lora_alpha=8.0).net.has_adapter
-    with pytest.raises(UserError, match=r"lm.lora is 8, but the model comes with an adapter of 4: leave it out"):
+    with refusal(UserError, "8", "4"):
         lm(**there, lora=8)
-    with pytest.raises(UserError, match=r"lm.lora_alpha is 5, but the model comes with an adapter of 8"):
+    with refusal(UserError, "lm.lora_alpha", "5", "8"):
         lm(**there, lora_alpha=5.0)
-    with pytest.raises(UserError, match=r"lm.lora_alpha scales an adapter, and there is none: set lm.lora"):
+    with refusal(UserError, "lm.lora_alpha"):
         lm(model.source, lora_alpha=5.0).start(0, {})
-    with pytest.raises(UserError, match="has no adapter to save"):
+    with refusal(UserError):
         lm(model.source).save_adapter(tmp_path / "b")
 
 

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import small_foreign
 import torch
+from refusals import refusal
 from small import small_lm
 from watching import Watched
 
@@ -118,14 +119,14 @@ def test_a_loss_learns_from_it_and_a_reference_gives_it_as_a_column(tmp_path):
     assert last["policy/loss"] < -0.1
     learn.loss = ends_with("next")
     learn.loss.token = ""
-    with pytest.raises(UserError, match="must name one token"):
+    with refusal(UserError):
         Watched(made, 1)
 
 
 def test_a_reading_without_its_token_is_refused_before_anything_runs():
     made = build(RunRequest("grpo", "countdown:1", "sprig", settings={"prompts": 2, "tries": 2})).recipe
     made.stages.learners[0].loss = ends_with_none()
-    with pytest.raises(UserError, match="unknown reading of 'policy' 'next': did you mean 'next:TOKEN'"):
+    with refusal(UserError):
         made.check()
 
 

@@ -9,6 +9,7 @@ import sys
 
 import pytest
 from hostile import hostile, of, whole
+from refusals import refusal
 from toy_server import DROP, toy
 
 import guerdon as gd
@@ -124,7 +125,7 @@ def test_others_are_asked_through_the_proxy_of_the_environment_and_this_machine_
         assert post("http://elsewhere.test").status == 200
         assert server.requests[-1].startswith(b"POST http://elsewhere.test/a/b HTTP/1.1")
         monkeypatch.setenv("http_proxy", "nonsense://[")
-        with pytest.raises(gd.UserError, match=r"the proxy that the environment names for elsewhere\.test"):
+        with refusal(gd.UserError):
             post("http://elsewhere.test")
 
 
@@ -139,7 +140,7 @@ def test_an_address_holds_no_secret():
 def test_keys_and_lines(monkeypatch):
     assert key_in("") == key_in("A_VARIABLE_THAT_IS_NOT_SET") == ""
     monkeypatch.setenv("A_KEY", "two words")
-    with pytest.raises(gd.UserError, match="A_KEY holds something that cannot be a key"):
+    with refusal(gd.UserError, "A_KEY"):
         key_in("A_KEY")
     assert in_one_line("a\n b") == "a b" and len(in_one_line("a" * 500)) == 203
 

@@ -6,6 +6,7 @@ import json
 
 import pytest
 from command_line import command_line
+from refusals import refusal
 
 from guerdon.core.errors import UserError
 from guerdon.training.build import find_task, in_words, of_words
@@ -29,7 +30,7 @@ def test_a_task_in_words_is_the_rows(tmp_path):
     source = find_task(in_words({"path": str(path), "answer": "next", "check": "contains", "held_out": 0.5}))
     task = source.get("train", 3)
     assert source.size("test") == 4 and source.check(task, "it is 4, of course") == 1.0
-    with pytest.raises(UserError, match="rows are named as"):
+    with refusal(UserError):
         of_words("rows of my.csv number")
 
 

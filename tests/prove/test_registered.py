@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from planted import claim_of, play, prove_planted, write_recipes
+from refusals import refusal
 
 from guerdon.core.errors import UserError
 from guerdon.core.manifest import Damaged
@@ -187,13 +188,13 @@ def test_a_word_names_the_model_it_was_measured_with(tmp_path, how, monkeypatch)
 @pytest.mark.parametrize("edition", [1, 2])
 def test_evidence_of_earlier_editions_does_not_count(tmp_path, edition):
     (tmp_path / "old.json").write_text(json.dumps({"format": edition, "recipe": "old", "claims": []}))
-    with pytest.raises(UserError, match=r"old\.json is of another edition of the rules .*: guerdon prove old$"):
+    with refusal(UserError):
         proof_files.read(tmp_path, "old")
     assert proof_files.read_all(tmp_path) == {}
     proof_files.write_index(tmp_path)
     assert "old" not in (tmp_path / "README.md").read_text()
     (tmp_path / "odd.json").write_text("[")
-    with pytest.raises(UserError, match="there is no evidence in"):
+    with refusal(UserError):
         proof_files.read_all(tmp_path)
 
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from refusals import refusal
 
 import guerdon as gd
 from guerdon.cli.main import main
@@ -114,7 +115,7 @@ def test_judges_that_like_something_else(answers):
         task=task, completion=text
     ) == pytest.approx(0.4)
     assert other(task=task, completion=text) == 1.0 and other(task=task, completion=f"2*2\n{text}") == 0.5
-    with pytest.raises(UserError, match="there is no judge 'kind'"):
+    with refusal(UserError):
         judge_of("kind", source)
 
 

@@ -7,6 +7,7 @@ import copy
 import pytest
 import torch
 from killing import killed_at
+from refusals import refusal
 from scheduling import mostly_slow
 from small import small_lm
 from test_hints import echo
@@ -159,7 +160,7 @@ def test_the_weight_may_be_a_schedule():
 
 
 def test_without_solutions_it_is_refused():
-    with pytest.raises(UserError, match="balanced needs reference solutions"):
+    with refusal(UserError):
         balanced("policy", clipped())
 
 

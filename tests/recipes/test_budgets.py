@@ -7,6 +7,7 @@ import math
 import pytest
 import torch
 from killing import killed_at
+from refusals import refusal
 from scheduling import mostly_slow
 from watching import SMALL, TABLE, Watched, train
 
@@ -70,7 +71,7 @@ def test_the_formula_with_a_factor_and_an_interval_is_the_same():
 def test_a_run_shorter_than_its_decays_still_ends_low_and_a_budget_of_nothing_is_refused():
     assert [at(decayed(8, 1, times=3), t, 2) for t in range(2)] == pytest.approx([8, 2])
     assert at(decayed(8, 1), 0, 1) == 8
-    with pytest.raises(UserError, match=r"decayed.end must be greater than 0"):
+    with refusal(UserError, "0"):
         decayed(8, 0)
 
 
@@ -102,7 +103,7 @@ def test_what_a_budget_is_worth_by_hand():
     assert worth(words(16)["completion"], budget=8) == pytest.approx(-0.5)
     assert worth(words(17)["completion"], budget=8) == 0.0
     assert worth(words(12)["completion"]) == pytest.approx(4 * math.cos(math.pi * 12 / 32))
-    with pytest.raises(UserError, match="needs the completion's token ids"):  # tokens of what nobody played
+    with refusal(UserError):  # tokens of what nobody played
         within_budget(16)("a b", budget=8)
 
 
@@ -154,7 +155,7 @@ def test_saying_what_is_within_reach_by_hand():
 def test_the_first_word_is_looked_for_in_the_thought():
     word = first_word(("CFRB", "PFRB"))
     assert [word(t) for t in ("Difficulty: [PFRB] or CFRB", "x</think>CFRB", "ACFRB", "CFRB")] == [1.0, None, None, 0.0]
-    with pytest.raises(UserError, match="holds words to look for"):
+    with refusal(UserError):
         first_word(())
 
 
@@ -181,7 +182,7 @@ def test_tries_are_shared_out_among_budgets():
         assert [a.n for a in made] == shares
         assert [a.note["budget"] for a in made] == [4, 8, 16, 20]
         assert {(a.shown, a.sampling, a.task.key) for a in made} == {("1+1", None, "task/1")}
-    with pytest.raises(UserError, match="4 budgets need as many tries at a problem, and there are 3: set tries"):
+    with refusal(UserError, "4", "3"):
         budgeted(drawn([ask(3)]), (4, 8, 16, 20)).draw(1, ExamplePlay())
 
 
@@ -206,11 +207,11 @@ def test_an_asks_own_prompt_and_sampling_come_first():
 
 
 def test_what_makes_no_budget_is_refused():
-    with pytest.raises(UserError, match="at least one budget"):
+    with refusal(UserError):
         budgeted(drawn([]), ())
-    with pytest.raises(UserError, match="give it the recipe's sampling too"):
+    with refusal(UserError):
         budgeted(drawn([]), (4,), room=2.0)
-    with pytest.raises(UserError, match=r"must have \{prompt\} and \{budget\}"):
+    with refusal(UserError):
         budgeted(drawn([]), (4,), "be brief")
 
 

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import torch
 from killing import killed_at
+from refusals import refusal
 from test_hints import echo
 from watching import Watched
 
@@ -195,9 +196,9 @@ def test_two_draws_of_a_step_differ():
 
 
 def test_a_template_without_its_fields_is_refused():
-    with pytest.raises(UserError, match=r"histories.template must have \{prompt\} and \{attempt\}"):
+    with refusal(UserError):
         histories(load("countdown:3"), "{prompt}")
-    with pytest.raises(UserError, match=r"revised.template must have \{prompt\} and \{attempt\}"):
+    with refusal(UserError):
         revised("{attempt} {prompt} {more}")
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 import torch
 from killing import Killed
+from refusals import refusal
 from scheduling import mostly_slow
 from small import small_lm
 from watching import SMALL, TABLE, Watched, stages, train
@@ -158,9 +159,7 @@ def test_what_ppo_is_made_of(student):
 
 
 def test_ppo_says_that_a_table_has_no_critic():
-    with pytest.raises(
-        UserError, match="a tabular has no value head, so it can be neither critic nor scorer: use an lm"
-    ):
+    with refusal(UserError):
         built("ppo")
 
 
@@ -390,12 +389,12 @@ def test_the_critic_of_ppo_begins_as_the_policy_and_learns_for_itself(wish):
 
 
 def test_distill_asks_for_a_teacher_it_can_read_with(student):
-    with pytest.raises(UserError, match="distill needs a teacher: --set teacher=FOLDER"):
+    with refusal(UserError, "--set"):
         built("distill")
     built_of_two = find_recipe("distill").build(
         {"task": parity(), "model": models.load("sprig-1.1")}, {"teacher": student}
     )
-    with pytest.raises(UserError, match="'teacher' cannot read what 'policy' wrote: their tokenizers differ"):
+    with refusal(UserError):
         built_of_two.check()
 
 

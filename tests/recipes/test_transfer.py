@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
+from refusals import refusal
 
 import guerdon as gd
 from guerdon.core.errors import UserError
@@ -92,5 +93,5 @@ def test_of_nothing_nothing_comes(tmp_path):
 
 def test_what_cannot_be_is_refused():
     for task, together in (("parity+successor", 3), ("countdown:1-3", 1)):
-        with pytest.raises(UserError, match=r"has \d domains: give two or more"):
+        with refusal(UserError):
             find_recipe(NAME).build({"task": load(task), "model": tabular()}, {"together": together})

@@ -13,6 +13,7 @@ import pytest
 import torch
 from everything import everything
 from killing import killed_at
+from refusals import refusal
 from safetensors.torch import load_file
 from small import small_lm
 from test_resume_lora import OPTIONS, recipe
@@ -154,7 +155,7 @@ def test_a_full_disk_at_the_last_step_ends_the_run_too(tmp_path, monkeypatch):
 
     with monkeypatch.context() as patch:
         patch.setattr(checkpoints, "save_tensors", full)
-        with pytest.raises(RunStopped, match="disk full while writing"):
+        with refusal(RunStopped):
             train(tmp_path / "run", steps=1)
     assert names(tmp_path / "run") == [] and gd.Run(tmp_path / "run").status.startswith("stopped: disk full")
     assert gd.train(everything.function(steps=1), resume=tmp_path / "run").complete
@@ -290,13 +291,11 @@ def test_a_base_that_changed_or_is_gone_is_refused_in_a_line(tmp_path, monkeypat
     whole = gd.train("grpo", out=tmp_path / "whole", options=OPTIONS, settings=settings, **words)
     assert again.complete and again.weights == whole.weights
     small_lm(tmp_path / "lm", seed=1)
-    with pytest.raises(
-        UserError, match=r"holds an adapter of other weights than those in .*/lm: restore the ones"
-    ) as said:
+    with refusal(UserError) as said:
         gd.models.load(str(tmp_path / "run" / "models" / "policy"))
     assert "\n" not in str(said.value)
     shutil.rmtree(tmp_path / "lm")
-    with pytest.raises(UserError, match=r"holds an adapter of the model in '.*/lm', which is not there: put it back"):
+    with refusal(UserError):
         gd.models.load(str(tmp_path / "run" / "models" / "policy"))
 
 
@@ -309,7 +308,7 @@ def test_a_checkpoint_over_other_weights_is_refused(tmp_path):
     said["state"]["bases"]["policy"] = "0" * 16
     state.write_text(json.dumps(said))
     checkpoints.write_manifest(state.parent, checkpoints.MANIFEST, owner=RunFolder(out).run_id())
-    with pytest.raises(UserError, match="'policy' is not the model that this run trains an adapter of"):
+    with refusal(UserError):
         gd.train(recipe(tmp_path / "lm"), resume=out)
 
 

@@ -7,6 +7,7 @@ import random
 import re
 
 import pytest
+from refusals import refusal
 
 import guerdon as gd
 from guerdon import tasks
@@ -78,7 +79,7 @@ def test_one_that_raises_on_nothing_is_caught_with_its_exception():
     assert failure.note == "on ''" and failure.count == 4
     assert [f["kind"] for f in report.failures] == ["empty", "blank"] * 2
     assert report.failures[0]["completion"] == "" and "IndexError" in str(report)
-    with pytest.raises(gd.UserError, match=r"^last: it raises: last fails on 4 completions"):
+    with refusal(gd.UserError, "4"):
         found(last, task="chain:2", strict=True)
 
 
@@ -265,9 +266,9 @@ def test_a_task_without_near_misses_has_wrong_answers_made():
 
 
 def test_no_problems_is_refused():
-    with pytest.raises(gd.UserError, match="at least one problem"):
+    with refusal(gd.UserError):
         gd.check_reward(right, "countdown:3", problems=0)
-    with pytest.raises(gd.UserError, match="give a task, data, or labels"):
+    with refusal(gd.UserError):
         gd.check_reward(right)
 
 

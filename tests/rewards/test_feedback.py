@@ -6,6 +6,7 @@ import json
 import os
 
 import pytest
+from refusals import refusal
 
 from guerdon import score_samples
 from guerdon.core.column import Reason
@@ -84,7 +85,7 @@ def test_what_is_no_rating_is_refused_in_one_line(file, line, says):
 
 
 def test_a_file_that_is_not_there(tmp_path):
-    with pytest.raises(UserError, match=r"none\.jsonl is not there"):
+    with refusal(UserError):
         human_feedback(str(tmp_path / "none.jsonl"))
 
 

@@ -8,6 +8,7 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from refusals import refusal
 from strategies import episode, segment
 
 import guerdon as gd
@@ -106,14 +107,14 @@ def test_a_vote_of_one_is_refused_in_a_run():
         batch = pack([episode(segment([0]), name=str(n), number=n, attempt=a) for a, n in enumerate(numbers)])
         return ask_all([(reward, Samples.of_batch(batch, ExamplePlay(), "policy"))])[0]
 
-    with pytest.raises(UserError, match=r"no try has more than one vote: --set tries=8"):
+    with refusal(UserError, "--set", "8"):
         asked(majority(), 0, 1, 2)
     assert len(asked(majority(), 0, 0, 1)) == 3  # some groups have several
     assert voted(majority(), "4").whole == [1.0]  # outside of a run
 
 
 def test_sections_need_a_name():
-    with pytest.raises(UserError, match="name what splits it, by='wording'"):
+    with refusal(UserError):
         majority(voters="others")
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 import torch
 from killing import Killed
+from refusals import refusal
 
 import guerdon as gd
 from guerdon import score_samples
@@ -213,7 +214,7 @@ def test_recent_distances_are_those_of_the_newest_steps():
 
 
 def test_likeness_needs_one_reward():
-    with pytest.raises(gd.UserError, match=r"is one reward, and exact \+ length is a formula: name one of its parts"):
+    with refusal(gd.UserError):
         remembered_likeness(gd.exact() + gd.length(9))
 
 

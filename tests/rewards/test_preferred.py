@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from refusals import refusal
 
 import guerdon as gd
 from guerdon.core.column import Reason
@@ -72,7 +73,7 @@ def longer(first, second):
 
 
 def test_a_number_of_opponents_that_is_none():
-    with pytest.raises(UserError, match="'all', 'one' or a number"):
+    with refusal(UserError):
         gd.preferred(circle, against=0)
 
 

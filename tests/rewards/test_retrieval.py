@@ -8,6 +8,7 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from refusals import refusal
 from small import small_lm
 from strategies import episode
 
@@ -92,9 +93,9 @@ def test_nothing_relevant_does_not_apply_and_nothing_found_earns_nothing(reward)
 
 
 def test_what_is_refused():
-    with pytest.raises(UserError, match=r"rank_incentive\.near lies before k"):
+    with refusal(UserError, "rank_incentive.near"):
         rank_incentive(k=10, near=10)
-    with pytest.raises(UserError, match=r"recall\.separator '\(' is not a regular expression"):
+    with refusal(UserError):
         recall(separator="(")
 
 
@@ -131,5 +132,5 @@ def test_what_is_too_long_to_read_failed_alone(tmp_path):
     model = small_lm(tmp_path, max_positions=24)
     found = gains(model, ("x", "so", "5"), ("x", "x + 4 = 9 x + 4 = 9 x + 4 = 9", "5"))
     assert [o.reason for o in found] == [Reason.VALUE, Reason.FAILED]
-    with pytest.raises(UserError, match="perplexity_gain reads a model of the run"):
+    with refusal(UserError, "perplexity_gain"):
         score_samples(perplexity_gain(), [{"completion": "5"}])

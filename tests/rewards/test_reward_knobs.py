@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from refusals import refusal
 
 import guerdon as gd
 from guerdon.core.column import Reason
@@ -190,7 +191,7 @@ def test_a_wrong_length_makes_all_fail_and_says_so(returned, said):
 
 
 def test_a_name_that_no_sample_has_is_refused():
-    with pytest.raises(gd.UserError, match=r"unknown argument of reward scores 'completions'.*'completion'"):
+    with refusal(gd.UserError):
 
         def scores(completions):
             return [1.0] * len(completions)

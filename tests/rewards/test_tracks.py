@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from refusals import refusal
 from strategies import episode, segment
 
 import guerdon as gd
@@ -273,7 +274,7 @@ def test_a_role_that_is_none_is_refused(role):
         lambda: verified(chain(), role=role),
         lambda: line_labels(chain(), role=role),
     ):
-        with pytest.raises(UserError, match=r"\.role (is a role, or several|must be str or a list of str)"):
+        with refusal(UserError):
             make()
 
 
@@ -289,7 +290,7 @@ def test_a_replay_scores_the_roles_that_the_run_did(tmp_path):
 
 
 def test_a_path_is_not_served():
-    with pytest.raises(UserError, match="needs 'path', which only a training run has"):
+    with refusal(UserError):
         check_servable(gd.reward(lambda path: 1.0))
 
 

@@ -8,6 +8,7 @@ import shutil
 import pytest
 import torch
 from killing import killed_at
+from refusals import refusal
 from small import small_lm
 
 import guerdon as gd
@@ -120,18 +121,16 @@ def test_names_find_a_run_a_model_and_say_what_is_none(place, monkeypatch):
             find_reward(spec)
         assert said in str(raised.value) and "\n" not in str(raised.value)
     (place / "empty").mkdir(exist_ok=True)
-    with pytest.raises(UserError, match="empty is neither a run nor a model"):
+    with refusal(UserError):
         find_reward("empty")
     unfinished = place / "unfinished"
     unfinished.mkdir()
     shutil.copy(place / "rm" / "run.json", unfinished)
-    with pytest.raises(
-        UserError, match="no trained model yet: finish the run first, guerdon train --resume unfinished"
-    ):
+    with refusal(UserError, "--resume"):
         find_reward("unfinished")
-    with pytest.raises(UserError, match="'rm', a model of the run, and there is no run here: give it the folder"):
+    with refusal(UserError):
         gd.score_samples(outcome_model("rm"), [{"prompt": "", "completion": ""}])
-    with pytest.raises(UserError, match="a sample here has no 'prompt'"):
+    with refusal(UserError):
         gd.score_samples(find_reward("rm"), [{"completion": "= 7"}])
 
 
@@ -176,10 +175,10 @@ def test_a_run_that_learns_from_it_resumes_exactly_and_misses_it_when_it_is_gone
     other = lm(source=str(place / "lm"), value=True)
     other.start(0, {})
     save(other, tmp_path / "rm/models/rm")
-    with pytest.raises(UserError, match="another version of this recipe, its data or its reward"):
+    with refusal(UserError):
         gd.train(resume=tmp_path / "alone")
     shutil.rmtree(tmp_path / "rm")
-    with pytest.raises(UserError, match="rm is not there: a trained reward model is the folder of its run"):
+    with refusal(UserError):
         gd.train(resume=tmp_path / "alone")
 
 

@@ -11,6 +11,7 @@ import time
 from pathlib import Path
 
 import pytest
+from refusals import refusal
 
 from guerdon.core.errors import UserError
 from guerdon.sandbox import Cause, Limits, Ran, SandboxPool
@@ -95,9 +96,9 @@ def test_a_program_has_its_input_its_files_and_a_fresh_folder(pool):
     assert pool.python_now(source, stdin="ab\n", files=files).stdout == "abab é\n"
     assert pool.python_now("import os; print(os.listdir('.'))").stdout == "[]\n"
     for name in ("../x", "/x", "a//b", "", "a/./b", "\ud800", "x" * 256, "a\0b"):
-        with pytest.raises(UserError, match="relative to the working folder"):
+        with refusal(UserError):
             pool.python_now("", files={name: ""})
-    with pytest.raises(UserError, match="'a' is a file and cannot contain 'a/b'"):
+    with refusal(UserError):
         pool.python_now("", files={"a": "", "a/b": ""})
     odd = pool.python_now("print(input() + open('a').read())", stdin="\ud800", files={"a": "\ud800"})
     assert odd.stdout == "\\ud800\\ud800\n"
@@ -130,7 +131,7 @@ def test_programs_without_a_shell(pool):
     assert pool.program_now(["/bin/false"]).error == "ended with code 1"
     assert pool.program_now(["/no/such"]).error == "can not execute /no/such: No such file or directory"
     assert pool.program_now(["/bin/sh", "-c", "/bin/true; /bin/true"]).cause is Cause.PROCESSES
-    with pytest.raises(UserError, match="starts with its path"):
+    with refusal(UserError):
         pool.program_now(["sort"])
 
 
@@ -185,7 +186,7 @@ def test_limits_that_make_no_sense_are_refused():
     ):
         with pytest.raises(UserError, match=next(iter(wrong))):
             Limits(**wrong)
-    with pytest.raises(UserError, match="did you mean 'full'"):
+    with refusal(UserError):
         SandboxPool(isolation="ful")
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
+from refusals import refusal
 from strategies import task
 
 from guerdon import models
@@ -112,7 +113,7 @@ def test_sprig_solves_line_by_line():
 
 
 def test_what_cannot_be_grown_says_how_to_mend_it():
-    with pytest.raises(UserError, match=r"branch=\(4, 4\), not \(2, 0\)"):
+    with refusal(UserError, "4", "2", "0"):
         sampled_tree(branch=(2, 0))
     with pytest.raises(UserError, match=r"remove sampling\.stop"):
         played(sampled_tree(tokens=0), stop=("7",))

@@ -9,6 +9,7 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from refusals import refusal
 
 from guerdon.core.errors import UserError
 from guerdon.runs.checkpoint import (
@@ -112,7 +113,7 @@ def test_when_every_one_is_damaged_the_run_cannot_go_on(tmp_path):
     for path in tmp_path.glob("step-*/state.json"):
         path.unlink()
     warnings = []
-    with pytest.raises(UserError, match=r"every checkpoint in .* is damaged"):
+    with refusal(UserError):
         load_checkpoint(tmp_path, warnings.append)
     assert len(warnings) == 2
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import errno
 import json
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from refusals import refusal
 
 from guerdon.core.errors import RunStopped, UserError
 from guerdon.runs.event_types import (
@@ -130,7 +130,7 @@ def test_the_last_attempt_at_a_step_counts(tmp_path):
 
 def test_unknown_fields_are_ignored_and_unknown_types_refused():
     assert from_json({"type": "StepDone", "step": 3, "from_the_future": 1}) == StepDone(3)
-    with pytest.raises(UserError, match="unknown event type 'Rewound'"):
+    with refusal(UserError):
         from_json({"type": "Rewound", "step": 3})
     assert all(from_json(json.loads(json.dumps(t(1).to_json()))) == t(1) for t in TYPES.values())
 
@@ -158,7 +158,7 @@ def test_a_full_disk_tears_one_line_and_no_other(tmp_path):
     log = EventLog(path, 0)
     log.emit(StepDone(0))
     log.file = HalfFull(log.file, 30)
-    with pytest.raises(RunStopped, match=r"disk full while writing .*events\.jsonl: free some space, then resume"):
+    with refusal(RunStopped):
         log.emit(StepDone(1))
     log.file.room = 10_000
     log.emit(Stopped(1, why="disk full"))

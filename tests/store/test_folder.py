@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from refusals import refusal
 from run_configs import config
 
 from guerdon.core.errors import UserError
@@ -19,16 +20,16 @@ def test_a_folder_takes_one_run(tmp_path):
     folder.create(config(recipe="grpo"))
     assert folder.exists()
     assert folder.read_config() == config(recipe="grpo")
-    with pytest.raises(UserError, match=r"holds another run \(grpo\); resume it with --resume"):
+    with refusal(UserError, "--resume"):
         RunFolder(tmp_path / "run").create(config(recipe="dpo"))
     assert folder.read_config() == config(recipe="grpo")
 
 
 def test_a_folder_with_other_things_is_refused(tmp_path):
     (tmp_path / "notes.txt").write_text("mine")
-    with pytest.raises(UserError, match="is not empty and not a run"):
+    with refusal(UserError):
         RunFolder(tmp_path).create({})
-    with pytest.raises(UserError, match="is not empty and not a run"):
+    with refusal(UserError):
         RunFolder(tmp_path / "notes.txt").create({})
     (tmp_path / "empty").mkdir()
     RunFolder(tmp_path / "empty").create({})
@@ -39,7 +40,7 @@ def test_a_folder_with_other_things_is_refused(tmp_path):
 def test_a_folder_without_a_readable_card_is_no_run(tmp_path, text):
     if text is not None:
         (tmp_path / "run.json").write_text(text)
-    with pytest.raises(UserError, match="is not a run folder"):
+    with refusal(UserError):
         RunFolder(tmp_path).read_config()
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 import torch
+from refusals import refusal
 from run_configs import config
 from strategies import episode, segment
 
@@ -35,7 +36,7 @@ def test_a_run_that_has_not_begun(folder):
     run = Run(folder.path)
     assert (run.name, run.status, run.steps_done, run.rollout_steps) == ("grpo", "unfinished", 0, [])
     assert run.rollouts.num_rows == 0
-    with pytest.raises(UserError, match="holds no rollouts of step 0: it has none"):
+    with refusal(UserError, "0"):
         run.batch(0)
 
 
@@ -74,5 +75,5 @@ def test_rollouts_of_steps_are_one_table_whatever_their_columns(folder):
     assert run.rollouts.num_rows == 3
     assert run.rollouts.column("col.reward").to_pylist() == [[1.0], None, None]
     assert all(b.same(batches[step]) for step, b in run.batches())
-    with pytest.raises(UserError, match="no rollouts of step 7: it has 0 to 2"):
+    with refusal(UserError, "7", "0", "2"):
         run.batch(7)

@@ -6,6 +6,7 @@ import json
 
 import pytest
 from command_line import command_line, refused
+from refusals import refusal
 
 import guerdon as gd
 from guerdon.results.run_pairs import export_pairs
@@ -102,7 +103,7 @@ def test_on_the_command_line(runs, tmp_path, monkeypatch, capsys):
 
 def test_tries_that_are_all_alike_make_no_pairs(tmp_path):
     train(tmp_path / "run", "grpo", ("tries", 1))
-    with pytest.raises(gd.UserError, match="has no two tries at a prompt that correct tells apart"):
+    with refusal(gd.UserError):
         export_pairs(tmp_path / "run", tmp_path / "pairs.jsonl")
     assert not (tmp_path / "pairs.jsonl").exists()
 
@@ -111,7 +112,7 @@ def test_a_run_without_any_score_says_what_to_name(tmp_path):
     settings = {"prompts": 2, "tabular.length": 1}
     options = gd.Options(eval_tasks=0)
     gd.train("sft", task="parity", model="tabular", steps=1, settings=settings, out=tmp_path / "run", options=options)
-    with pytest.raises(gd.UserError, match="the run has no pairs, and no reward by which to make some: --by COLUMN"):
+    with refusal(gd.UserError, "--by"):
         export_pairs(tmp_path / "run", tmp_path / "pairs.jsonl")
 
 

@@ -9,6 +9,7 @@ import subprocess
 
 import pytest
 import torch
+from refusals import refusal
 from strategies import episode, segment
 
 from guerdon.core.errors import RunStopped
@@ -72,9 +73,7 @@ def noise(size):
 
 def test_a_full_disk_keeps_the_checkpoints_that_are_there(small_disk):
     save_checkpoint(small_disk / "c", Checkpoint(1, {"w": noise(10_000)}, {"seen": 1}), 3)
-    with pytest.raises(
-        RunStopped, match=r"disk full while writing .*: free some space, then start again; nothing is lost"
-    ):
+    with refusal(RunStopped):
         save_checkpoint(small_disk / "c", Checkpoint(2, {"w": noise(100_000)}, {"seen": 2}), 3)
     assert [p.name for p in list_checkpoints(small_disk / "c")] == ["step-00000001"]
     warnings = []
@@ -88,7 +87,7 @@ def test_a_full_disk_keeps_the_rollouts_that_are_there(small_disk):
     small = pack([episode(segment([0, 1]))])
     write_batch(small_disk / "a.parquet", small)
     actions = torch.randint(0, 2**60, (60_000,), generator=torch.Generator().manual_seed(0)).numpy()
-    with pytest.raises(RunStopped, match=r"disk full while writing .*b\.parquet"):
+    with refusal(RunStopped):
         write_batch(small_disk / "b.parquet", pack([episode(segment(actions))]))
     assert [p.name for p in small_disk.iterdir()] == ["a.parquet"]
     assert read_batch(small_disk / "a.parquet").same(small)
@@ -97,7 +96,7 @@ def test_a_full_disk_keeps_the_rollouts_that_are_there(small_disk):
 def test_a_full_disk_keeps_the_events_that_are_there(small_disk):
     log = EventLog(small_disk / "events.jsonl", 0)
     written = 0
-    with pytest.raises(RunStopped, match="disk full while writing"):
+    with refusal(RunStopped):
         for step in range(10_000):
             log.emit(StepDone(step, metrics={"reward/mean": 0.123456789}))
             written = step + 1

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
+from refusals import refusal
 
 from guerdon.core.errors import UserError
 from guerdon.tasks.files import rows
@@ -24,7 +25,7 @@ def test_held_out_rows_are_never_trained_on(tmp_path, count, held_out):
 
 
 def test_one_row_is_refused(tmp_path):
-    with pytest.raises(UserError, match="holds 1 good rows: two are the fewest"):
+    with refusal(UserError, "1"):
         source(tmp_path, 1).open()
 
 

@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from refusals import refusal
 
 import guerdon as gd
 from guerdon.core.errors import InputNote, Notice, UserError
@@ -69,7 +70,7 @@ def test_a_worked_solution_has_its_answer_after_the_mark():
     assert task.answer == "1,003" and source.solution(task) == "1002 + 1 = 1003\n#### 1,003"
     assert source.check(task, "That makes 1003 in all.") == 1.0 and source.check(task, "1003, no, 1004") == 0.0
     assert "answer from `answer`, after ####" in source.facts()[0] and "(--check number)" in source.facts()[1]
-    with pytest.raises(UserError, match="row 101: no final answer after #### in column 'answer'"):
+    with refusal(UserError, "101"):
         rows([*GSM * 5, {"question": "?", "answer": "none"}]).open()
 
 
@@ -113,7 +114,7 @@ def test_options_are_lettered(choices, answer, label):
 
 
 def test_an_answer_among_no_options_is_a_bad_row():
-    with pytest.raises(UserError, match="row 1: the answer 'black' is none of the 2 options"):
+    with refusal(UserError, "1", "2"):
         rows([{"question": "Sky?", "choices": ["red", "blue"], "answer": "black"}] * 3).open()
 
 
@@ -131,7 +132,7 @@ def test_messages_are_shown_as_they_are():
     shared = {"conversations": [{"from": "human", "value": "2 + 2?"}, {"from": "gpt", "value": "4"}]}
     assert (first([shared] * 3).prompt, first([shared] * 3).view, first([shared] * 3).answer) == ("2 + 2?", None, "4")
     for bad in ([], ["hello"], [{"role": "user"}], [{"role": "assistant", "content": "4"}], [answered]):
-        with pytest.raises(UserError, match="row 1: no text in column 'messages', but "):
+        with refusal(UserError, "1"):
             rows([{"messages": bad, "answer": 1}] * 3).open()
 
 
@@ -188,18 +189,18 @@ def test_a_test_of_its_own_is_never_trained_on():
     source = rows(SUMS, test=test)
     assert (source.size("train"), source.size("test"), source.get("test", 0).answer) == (10, 1, "18")
     both = [*test, *SUMS[:3]]
-    with pytest.raises(UserError, match="3 of the 10 rows of data are also in the test's data, the test"):
+    with refusal(UserError, "3", "10"):
         rows(SUMS, test=both).open()
     apart = rows(SUMS, test=both, skip_bad=True)
     assert apart.size("train") == 7 and apart.get("train", 0).prompt == "3 + 1 =" and len(apart.skipped) == 3
-    with pytest.raises(UserError, match=r"has no column 'question', as data has \(columns: q\)"):
+    with refusal(UserError):
         rows(SUMS, test=[{"q": 1}]).open()
 
 
 def test_all_rows_can_be_held_out_where_nothing_is_trained():
     source = rows(SUMS, held_out=1.0)
     assert (source.size("train"), source.size("test"), source.get("test", 0).prompt) == (0, 10, "0 + 1 =")
-    with pytest.raises(UserError, match="leaves nothing to train on"):
+    with refusal(UserError):
         build(RunRequest("grpo", model="tabular", data={"path": SUMS, "held_out": 1.0}))
 
 
@@ -253,7 +254,7 @@ def test_a_run_on_messages_is_stored_and_read_back(tmp_path):
         and episode.segments[0].view == episode.task.view
     )
     assert gd.replay(run, reward=gd.numeric()).total["samples"] > 0
-    with pytest.raises(UserError, match="was started from Python objects: resume it with"):
+    with refusal(UserError):
         gd.train(resume=run.folder.path)
     assert gd.train(
         "grpo", data=data, resume=run.folder.path, **{k: v for k, v in how.items() if k != "options"}
@@ -262,9 +263,9 @@ def test_a_run_on_messages_is_stored_and_read_back(tmp_path):
 
 def test_rows_without_answers_need_a_reward(tmp_path):
     data = {"path": [{"question": row["question"]} for row in SUMS], "answer": "none"}
-    with pytest.raises(UserError, match=r"grpo needs answers to check, which data does not have: .*, or --reward R"):
+    with refusal(UserError, "--reward"):
         gd.train("grpo", data=data, model="tabular", steps=1)
-    with pytest.raises(UserError, match="data has no answers"):
+    with refusal(UserError):
         gd.evaluate("tabular", data=data)
     brief = gd.reward(lambda completion: -float(len(completion)), isolate=False)
     run = gd.train("grpo", data=data, model="tabular", reward=brief, steps=1, prompts=2, tries=2, out=tmp_path / "run")
@@ -297,19 +298,19 @@ def test_bad_rows_of_a_parquet_file_are_named(tmp_path):
     """Nulls, nested lists, and numbers that are none; a file without rows."""
     path = str(tmp_path / "my.parquet")
     pq.write_table(pa.table({"question": ["a", None, "c"], "answer": [1.0, 2.0, float("nan")]}), path)
-    with pytest.raises(UserError, match=r"row 2: no text in column 'question'.*; row 3: no text in column 'answer'"):
+    with refusal(UserError, "2", "3"):
         rows(path).open()
     pq.write_table(pa.table({"question": [["a"], ["b"]], "answer": [1, 2]}), path)
-    with pytest.raises(UserError, match="row 1: no text in column 'question', but a message that is not an object"):
+    with refusal(UserError, "1"):
         rows(path).open()
     pq.write_table(pa.table({"question": pa.array([], pa.string()), "answer": pa.array([], pa.string())}), path)
-    with pytest.raises(UserError, match="holds 0 good rows: two are the fewest"):
+    with refusal(UserError, "0"):
         rows(path).open()
 
 
 def test_many_bad_rows_are_counted_and_not_all_kept():
     many = [*SUMS, *[{"question": None, "answer": 1}] * 3000]
-    with pytest.raises(UserError, match=r"row 15: .*; and 2995 more. Fix the file"):
+    with refusal(UserError, "15", "2995"):
         rows(many).open()
     source = rows(many, skip_bad=True)
     assert source.size("train") == 9 and len(source.skipped) == 1001 and source.skipped[-1] == "and 2000 more"
@@ -334,9 +335,7 @@ def test_problems_and_preferences_have_one_reader(source, unit):
     assert leaky.skipped[1:] == ["row 5: also in the test's data", "row 6: also in the test's data"]
     with pytest.raises(UserError, match=f"2 of the 6 {unit} of data are also in the test's data, the test: take them"):
         source((own, own[4:], False)).open()
-    with pytest.raises(
-        UserError, match=r"data, row 2: no text.* in column 'prompt'.*; row 6: .*; and 2 more\. Fix the"
-    ):
+    with refusal(UserError, "2", "6"):
         source(([own[0], *[bad] * 7], None, False)).open()
     with pytest.raises(UserError, match=rf"data holds 1 good {unit}, 7 bad rows \(row 2: .*; and 6 more\): two are"):
         source(([own[0], *[bad] * 7], None, True)).open()

@@ -9,6 +9,7 @@ import re
 from pathlib import Path
 
 import pytest
+from refusals import refusal
 
 import guerdon as gd
 from guerdon.core.errors import UserError
@@ -96,7 +97,7 @@ def test_scores_become_all_pairs_that_differ_and_ties_are_counted():
     (told,) = source.facts()
     assert told.endswith("scores from `ratings`; 10 to learn from at 2 prompts, 2 ties left out; 5 held out")
     level = {"prompt": "a", "responses": ["w", "x"], "ratings": [1, 1]}
-    with pytest.raises(UserError, match="holds 0 good prompts, 2 ties: two are the fewest"):
+    with refusal(UserError, "0", "2"):
         preferences([level, level]).open()
 
 
@@ -152,12 +153,10 @@ def test_labels_stand_alone():
     assert [source.get("train", n).meta["worth"] for n in range(3)] == [[1.0], [0.0], [1.0]]
     pair = preferences([{"prompt": str(n), "chosen": "4", "rejected": "5"} for n in range(2)], want="labels")
     assert pair.get("train", 0).meta["worth"] == [1.0, 0.0]
-    with pytest.raises(
-        UserError, match=r'holds no preferences \(columns: prompt, completion, label\): a row is \{"prompt"'
-    ):
+    with refusal(UserError):
         preferences(rows).open()
     graded = [{"prompt": str(n), "completions": ["a", "b"], "scores": [4, 2]} for n in range(2)]
-    with pytest.raises(UserError, match="scores say which answer is better and not which is good"):
+    with refusal(UserError):
         preferences(graded, want="labels").open()
 
 
@@ -195,7 +194,7 @@ def test_a_bad_row_is_refused_by_its_line_or_skipped(tmp_path):
     assert source.size("train") == 2 and len(source.skipped) == len(BAD)
     for why, (_, want), line in zip(source.skipped, BAD, range(4, 12), strict=True):
         assert why.startswith(f"line {line}: {want}"), why
-    with pytest.raises(UserError, match="holds 1 good prompts, 1 bad rows"):
+    with refusal(UserError, "1"):
         preferences([good[0], {"chosen": 1}], skip_bad=True).open()
     with pytest.raises(UserError, match="cannot read --data"):
         preferences(str(tmp_path / "gone.jsonl")).open()
@@ -231,7 +230,7 @@ def test_columns_are_guessed_or_named(tmp_path):
         "prompt from `q`, chosen from `a`, rejected from `b`; 2 to learn from at 2 prompts; 1 held out"
         in source.facts()[0]
     )
-    with pytest.raises(UserError, match=r"unknown column of .* for chosen 'c'"):
+    with refusal(UserError):
         preferences(rows, columns={"prompt": "q", "chosen": "c", "rejected": "b"}).open()
     with open(tmp_path / "pairs.csv", "w", newline="") as file:
         csv.writer(file).writerows([("prompt", "chosen", "rejected"), ("1", "x\ny", "z"), ("2", "x", "z")])
@@ -286,7 +285,7 @@ def test_another_file_may_be_held_out(tmp_path):
     assert source.size("train") == 4 and source.get("test", 0).prompt == "4" and source.size("test") == 1
     assert source.facts()[0].endswith("4 prompts; 1 held out, those of " + test)
     leaky = lines(tmp_path / "leaky.jsonl", rows[3:])
-    with pytest.raises(UserError, match=r"1 of the 4 prompts of .* are also in .*, the test: take them out"):
+    with refusal(UserError, "1", "4"):
         preferences(own, test=leaky).open()
     apart = preferences(own, test=leaky, skip_bad=True)
     assert apart.size("train") == 3 and apart.skipped == [f"line 4: also in {leaky}"]
@@ -308,7 +307,7 @@ def test_real_preferences_are_read_to_the_last_row(tmp_path):
 
 def test_columns_of_weights_are_refused_and_users_are_kept():
     rows = [{**SOFT, "prompt": f"{n}?", "weight": 2.0} for n in range(3)]
-    with pytest.raises(UserError, match="numbers in a column 'weight', and rows all count alike"):
+    with refusal(UserError):
         preferences(rows).open()
     with pytest.raises(UserError, match="'weight'"):
         preferences(

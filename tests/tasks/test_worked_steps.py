@@ -6,6 +6,7 @@ import random
 from collections import Counter
 
 import pytest
+from refusals import refusal
 from scheduling import little_and_much, mostly_slow
 
 import guerdon as gd
@@ -168,14 +169,12 @@ def test_a_mixture_of_sources_with_several_kinds_has_all_of_them():
 
 
 def test_a_role_of_worked_steps_is_refused_in_a_line():
-    with pytest.raises(gd.UserError, match="verify/cloze:chain:1-2: roles are about generated families of one level"):
+    with refusal(gd.UserError, "1-2"):
         load("verify/cloze:chain:1-2")
 
 
 def test_what_has_no_steps_is_refused():
-    with pytest.raises(
-        gd.UserError, match=r"parity has no worked solutions for cloze: .* a column of them \(--solution COL\)"
-    ):
+    with refusal(gd.UserError, "--solution"):
         load("cloze:parity")
     with pytest.raises(gd.UserError, match="too few steps"):
         load("shuffled:equation:1").get("train", 0)
@@ -221,7 +220,5 @@ def test_words_are_gaps_where_there_is_no_number():
 
 def test_solutions_of_one_line_are_refused():
     rows = gd.tasks.rows([{"question": f"{n}?", "solution": "only one", "answer": "yes"} for n in range(3)])
-    with pytest.raises(
-        gd.UserError, match=r"too few steps for shuffled: choose a higher level, or solutions of more lines"
-    ):
+    with refusal(gd.UserError):
         gd.tasks.shuffled(rows).get("train", 0)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 
 import pytest
+from refusals import refusal
 from report_pages import report_data_of
 from scheduling import mostly_slow
 
@@ -139,7 +140,7 @@ def test_rules_of_ones_own_are_kept_with_the_run(tmp_path):
 
 def test_a_python_truth_has_to_be_said_again(tmp_path):
     run = train(tmp_path / "run", truth=zeros, steps=1)
-    with pytest.raises(gd.UserError, match="is a Python object: give truth="):
+    with refusal(gd.UserError):
         gd.Options.of_config(run.config)
 
 

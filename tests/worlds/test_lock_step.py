@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import torch
 from own_gyms import Broken, Counting, Moving, counting, cut_off
+from refusals import refusal
 from tolerances import rounding
 
 import guerdon as gd
@@ -240,7 +241,7 @@ def test_greedy_actions_are_the_likeliest():
     batch = pack(play(asked(2, 2)))
     out = play.models["policy"].towers.policy(batch.context.view(-1, 3)[batch.row_of_step(3)])
     assert torch.equal(batch.action, out.argmax(-1))
-    with pytest.raises(gd.UserError, match="samples at temperature 1, or 0"):
+    with refusal(gd.UserError, "1", "0"):
         player(gd.worlds.gym(counting), temperature=0.5)(asked(1))
 
 
@@ -262,9 +263,9 @@ def test_an_actor_is_saved_loaded_and_taught(tmp_path):
     assert (repr(again), again.identity()) == (repr(model), model.identity())
     view = np.arange(3.0)
     assert model.teacher_force(view, "1 2").actions.tolist() == [[1, 2]]
-    with pytest.raises(gd.UserError, match="an mlp's action is 2 numbers, not '1'"):
+    with refusal(gd.UserError, "2", "1"):
         model.teacher_force(view, "1")
-    with pytest.raises(gd.UserError, match="an mlp of 3 inputs was shown 2 numbers"):
+    with refusal(gd.UserError, "3", "2"):
         model.encode(view[:2])
 
 

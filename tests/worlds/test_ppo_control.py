@@ -12,6 +12,7 @@ import torch
 from command_line import command_line, refused
 from killing import killed_at
 from own_gyms import Broken, counting, restless
+from refusals import refusal
 from tolerances import assert_rounded
 
 import guerdon as gd
@@ -86,7 +87,7 @@ def test_played_ahead_it_is_resumed_too(tmp_path):
 def test_an_environment_that_does_not_repeat_refuses_to_resume(tmp_path):
     with killed_at(3):
         train(made(env=restless), tmp_path / "run")
-    with pytest.raises(gd.UserError, match="restless does not repeat under its seed"):
+    with refusal(gd.UserError):
         gd.train(made(env=restless), resume=tmp_path / "run")
 
 
@@ -123,9 +124,7 @@ def test_rewards_that_fail_stop_the_run_in_a_line(tmp_path):
     def nan():
         return Broken("nan")
 
-    with pytest.raises(
-        gd.RunStopped, match=r"failed, more than 20%: .*nan: the reward is nan at step 2 of seed \d+, comp"
-    ):
+    with refusal(gd.RunStopped):
         train(made(env=nan), tmp_path / "run")
 
 

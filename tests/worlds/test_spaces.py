@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from gymnasium import spaces
 from own_gyms import Counting, Restless
+from refusals import refusal
 
 import guerdon as gd
 from guerdon.worlds.gymnasium_world import open_world
@@ -89,7 +90,7 @@ def test_a_function_in_a_file_makes_it(tmp_path):
     )
     world = open_world(f"{tmp_path / 'mine.py'}:make", {"length": 7})
     assert world.env.length == 7
-    with pytest.raises(gd.UserError, match="did you mean 'make'"):
+    with refusal(gd.UserError):
         open_world(f"{tmp_path / 'mine.py'}:mak")
 
 
@@ -108,5 +109,5 @@ def test_a_world_that_does_not_repeat_is_refused_when_it_is_brought_back():
     assert (again.view.tolist(), again.total) == (world.view.tolist(), 6.0)
     wild = open_world(Restless)
     wild.reset(5)
-    with pytest.raises(gd.UserError, match="does not repeat under its seed: after the same 0 actions"):
+    with refusal(gd.UserError, "0"):
         open_world(Restless).bring_back(wild.kept())

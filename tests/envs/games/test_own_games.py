@@ -6,6 +6,7 @@ import itertools
 import random
 
 import pytest
+from refusals import refusal
 
 import guerdon as gd
 from guerdon.core.errors import UserError
@@ -120,7 +121,7 @@ def test_every_deal_is_won_by_who_plays_perfectly(level):
 def test_the_contract():
     assert gd.check_env(gd.envs.nim(level=3, against="perfect"), episodes=6)["goals"] == 6
     assert gd.check_env(gd.envs.hunt(level=3), episodes=6)["goals"] == 6
-    with pytest.raises(UserError, match="unknown opponent of nim 'best': there is greedy, minimax"):
+    with refusal(UserError):
         gd.envs.nim(against="best")
     with pytest.raises(UserError, match="write minimax:4"):
         gd.envs.nim(against="minimax:x")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-import pytest
+from refusals import refusal
 
 import guerdon as gd
 from guerdon.core.user_file import load_file
@@ -30,11 +30,11 @@ def test_the_docs_show_the_example_and_it_runs():
 def test_rows_that_say_too_little_are_refused(tmp_path):
     (tmp_path / "index.html").write_text("<p>hello")
     own = gd.envs.own_pages
-    with pytest.raises(gd.UserError, match="row 1 has no prompt"):
+    with refusal(gd.UserError, "1"):
         own(str(tmp_path), [{"prompt": "x", "answer": "hello"}, {"answer": "hello"}])
-    with pytest.raises(gd.UserError, match="row 0 says nothing of its goal"):
+    with refusal(gd.UserError, "0"):
         own(str(tmp_path), [{"prompt": "x"}])
-    with pytest.raises(gd.UserError, match="give two rows or more"):
+    with refusal(gd.UserError):
         own(str(tmp_path), [{"prompt": "x", "answer": "hello"}])
     rows = [{"prompt": "x", "answer": "hello", "split": "test"}, {"prompt": "y", "answer": "z"}]
     source = own(str(tmp_path), rows)

@@ -7,6 +7,7 @@ import random
 import re
 
 import pytest
+from refusals import refusal
 
 import guerdon as gd
 from guerdon.engine.player import Player
@@ -206,7 +207,7 @@ def test_every_end_is_told_from_the_others():
     site = {"start": "a", "pages": {"a": ["body", {"each": "gone"}, ["p", "x"]]}}
     broken = played(gd.envs.browsing(), lambda *_: "stop", gd.Task("1", "x", meta={"site": site}))
     assert broken.failed
-    with pytest.raises(gd.UserError, match="has no site to visit"):
+    with refusal(gd.UserError):
         gd.envs.browsing().open(gd.Ask(gd.Task("1", "x")), 0)
 
 

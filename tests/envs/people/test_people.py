@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from refusals import refusal
 
 import guerdon as gd
 from guerdon.core.errors import UserError
@@ -218,7 +219,7 @@ def test_limits_and_refusals_of_attempts():
     source = gd.envs.with_feedback("chain:1")
     (cut,) = played(source, [gd.Ask(source.get("train", 0))], most=3, policy=lambda *_: WRONG)
     assert cut.info == {"goal": 0.0, "first_right": 0, "attempts": 1, "cut": "tokens"}
-    with pytest.raises(UserError, match="parity has no step checker"):
+    with refusal(UserError):
         gd.envs.with_feedback("parity", "line")
     with pytest.raises(UserError, match="feedback='line'"):
         gd.envs.with_feedback("parity", 3)
@@ -261,5 +262,5 @@ def test_planned_keeps_the_contract_and_hides_the_problem():
         source, [gd.Ask(source.get("train", 0))], planner=lambda *_: "a\n\nb", policy=lambda view, past, seed: view
     )
     assert episode.segments[1].text == "do this:\na\n\nb" and episode.info == {"goal": 0.0, "plan": 2}
-    with pytest.raises(UserError, match=r"planned.carry shows no \{plan\}"):
+    with refusal(UserError):
         gd.envs.planned("chain:1", carry="x")
