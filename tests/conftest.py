@@ -63,11 +63,7 @@ def made_once(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathF
     return once
 
 
-def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--forks", type=int, default=0, metavar="N", help="run the tests in N processes")
-    parser.addoption(
-        "--quick", action="store_true", help="run the test files that changes since the last quick run touched"
-    )
+pytest_addoption = forks.add_options
 
 
 @pytest.hookimpl(tryfirst=True)

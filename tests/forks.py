@@ -33,7 +33,7 @@ MOST_KEPT = 3 << 30  # bytes of memory with which a worker takes one more file
 def add_options(parser: pytest.Parser) -> None:
     parser.addoption("--forks", type=int, default=0, metavar="N", help="run the tests in N processes")
     parser.addoption(
-        "--quick", action="store_true", help="run the test files that changes since their last quick run touched"
+        "--quick", action="store_true", help="run the test files that changes since the last quick run touched"
     )
 
 
@@ -119,7 +119,8 @@ class Forks:
                 if session.shouldstop:
                     raise session.Interrupted(session.shouldstop)
         finally:
-            gc.unfreeze()  # libraries that look for leaks at the end would find them
+            # libraries that look for leaks at the end would find them; pytest looks for garbage before that
+            atexit.register(gc.unfreeze)
             for worker in self._workers:
                 worker.process.terminate()
                 worker.process.join()

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -14,8 +15,10 @@ from numpy.typing import NDArray
 from guerdon.audits.kinds import PLAINLY_WRONG, RIGHT, SAME, CheckedSample, Finding, quoted
 from guerdon.core.column import Reason
 from guerdon.core.seeds import derive
+from guerdon.core.task import Task
 from guerdon.rewards.asking.function import Leaf, ask_all
-from guerdon.rewards.asking.samples import Samples
+from guerdon.rewards.asking.samples import FIELDS, Samples, fields_of_text
+from guerdon.rewards.asking.token_ids import Ids
 from guerdon.rewards.formula.reward import Reward
 from guerdon.rewards.formula.scores import Outcome, Scores, Where
 from guerdon.rewards.stage.scorer import work_out
@@ -25,6 +28,39 @@ AT_ONCE = 64  # calls of one that waits for something else: a thousand would out
 AGAIN = 48  # completions that one is asked about again ...
 ENDLESS = "endless program"  # its end is awaited once
 TIMES = 3  # ... so many times
+
+
+class TextFields(Mapping[str, Any]):
+    """The fields of a completion that was not sampled. Its tokens, and the episode made of them, come about when a reward asks
+    for them: few do, and tokenizing costs more than most rewards."""
+
+    def __init__(self, task: Task, text: str, ids: Ids, turns: Sequence[str] = ()) -> None:
+        self._task, self._text, self._ids = task, text, ids
+        self._known: dict[str, Any] = {
+            "prompt": task.prompt,
+            "completion": text,
+            "answer": task.answer,
+            "task": task,
+            "meta": {**task.meta},
+            "level": task.level,
+            "turns": [*turns] or [text],
+        }
+
+    @cached_property
+    def _whole(self) -> dict[str, Any]:
+        return {**fields_of_text(self._task, self._text, self._ids), **self._known}
+
+    def __getitem__(self, name: str) -> Any:
+        return self._known[name] if name in self._known else self._whole[name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in FIELDS
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(FIELDS)
+
+    def __len__(self) -> int:
+        return len(FIELDS)
 
 
 @dataclass(frozen=True)

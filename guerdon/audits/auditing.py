@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from guerdon.audits.adversary.attack import attack
-from guerdon.audits.asking import TIMED, Asked, ask, component_rows, kind_rows, nondeterministic
+from guerdon.audits.asking import TIMED, Asked, TextFields, ask, component_rows, kind_rows, nondeterministic
 from guerdon.audits.faults import (
     broken,
     failures_of,
@@ -41,7 +41,6 @@ from guerdon.core.errors import UserError
 from guerdon.core.task import Sampling, TaskSource, truth_of
 from guerdon.rewards.asking.by_name import find_reward
 from guerdon.rewards.asking.function import reward as reward_of
-from guerdon.rewards.asking.samples import fields_of_text
 from guerdon.rewards.asking.token_ids import ids_by
 from guerdon.rewards.formula.reward import Reward, as_reward
 from guerdon.tasks.row_sets import name_of
@@ -264,7 +263,7 @@ def _beyond(tested: RewardAnswers, ids: Any) -> tuple[dict[str, Any], list[Findi
     """What is measured beyond the quick form: sensitivities, and whether partial credit is in order."""
 
     def make(kind: str, group: int, text: str) -> CheckedSample:
-        return CheckedSample(kind, group, text, fields_of_text(tested.posed[group].task, text, ids))
+        return CheckedSample(kind, group, text, TextFields(tested.posed[group].task, text, ids))
 
     moved = sensitivities(tested.formula, tested.posed, tested.own, make)
     credit, pairs = partial_credit(tested.formula, tested.posed, tested.own, make)
@@ -328,7 +327,7 @@ def _with_labels(formula: Reward, labels: Sequence[LabelledText], tokenizer: Any
     numbers, told = (
         ({}, missing)
         if missing
-        else hold_to_labels(formula, labels, lambda task, text: fields_of_text(task, text, ids))
+        else hold_to_labels(formula, labels, lambda task, text, turns: TextFields(task, text, ids, turns))
     )
     findings = ranked([*report.findings, *put_together(told, None, {}, None)])
     return report.but(samples=report.samples + len(labels), labelled=numbers, findings=findings)

@@ -30,7 +30,7 @@ from guerdon.tasks.row_columns import named
 LOOKS_LIKE = '{"prompt": ..., "completion": ..., "label": true}'
 KINDS = {"right": "right", "wrong": "wrong", "hack": "hacks"}
 OWN = ("kind", "answer", "asked", "meta", "turns")  # columns that say more, where they are there
-Fields = Callable[[Task, str], Mapping[str, Any]]
+Fields = Callable[[Task, str, Sequence[str]], Mapping[str, Any]]
 
 
 class LabelledText(NamedTuple):
@@ -93,9 +93,7 @@ def hold_to_labels(
     """What a reward says about labelled texts, counted, and what there is to say against that."""
     groups = {prompt: n for n, prompt in enumerate(dict.fromkeys(each.task.prompt for each in labels))}
     samples = [
-        CheckedSample(
-            each.kind, groups[each.task.prompt], each.text, {**fields(each.task, each.text), "turns": each.turns}
-        )
+        CheckedSample(each.kind, groups[each.task.prompt], each.text, fields(each.task, each.text, each.turns))
         for each in labels
     ]
     asked = ask(formula, samples, "first")

@@ -10,9 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, get_args, get_type_hints
 
-import numpy as np
-
-from guerdon.audits.asking import Asked, ask
+from guerdon.audits.asking import Asked, TextFields, ask
 from guerdon.audits.kinds import RIGHT, CheckedSample, Finding
 from guerdon.audits.probes.answers import more_of_it, near_misses, tricks, written_otherwise
 from guerdon.audits.probes.forms import choose_forms
@@ -26,7 +24,8 @@ from guerdon.engine.player import Player
 from guerdon.envs.simple import single_turn
 from guerdon.models.standin import behind
 from guerdon.models.text import TextModel
-from guerdon.rewards.asking.samples import FIELDS, fields_of_text
+from guerdon.rewards.asking.samples import FIELDS
+from guerdon.rewards.asking.token_ids import Ids
 from guerdon.rewards.formula.reward import Reward
 from guerdon.training.build import find_model, fit
 from guerdon.training.onlooker import CountedEnv, counted
@@ -35,7 +34,6 @@ MAY_BE_CLOSE = ("near-miss", "other answer", "suffix", "prefix")
 ATTACKED = 8  # problems that tricks are tried on
 TOKENIZER = "sprig"  # counts tokens where no model is given that has some
 TRIED = 8  # problems that a model tries
-Ids = Callable[[str], np.ndarray]
 More = Callable[[Posed, Sequence[Posed]], Iterable[tuple[str, str]]]  # (kind, completion)
 
 
@@ -93,7 +91,7 @@ def ask_about(
     """
 
     def sample(kind: str, group: int, text: str) -> CheckedSample:
-        return CheckedSample(kind, group, text, fields_of_text(posed[group].task, text, ids))
+        return CheckedSample(kind, group, text, TextFields(posed[group].task, text, ids))
 
     form = choose_forms(formula, posed, sample)
     made = list(_samples(posed, sample, more))

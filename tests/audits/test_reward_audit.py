@@ -12,14 +12,15 @@ from scheduling import mostly_slow
 from scipy import stats
 
 import guerdon as gd
-from guerdon.audits.asking import ask
+from guerdon.audits.asking import TextFields, ask
 from guerdon.audits.auditing import audit, the_reward
 from guerdon.audits.kinds import CheckedSample
 from guerdon.audits.probes.worlds import played
 from guerdon.audits.rates import auc_of, error_rates, rate_of, whole_rates
 from guerdon.audits.report import AuditReport
 from guerdon.core.renamed import Renamed
-from guerdon.core.task import truth_of
+from guerdon.core.task import Task, truth_of
+from guerdon.rewards.asking.samples import FIELDS, fields_of_text
 
 PLAIN = (
     *("addition:3", "bases:3", "boolean:3", "chain:3", "clock:3", "countdown:3", "counting:3", "equation:3", "grid:3"),
@@ -48,6 +49,25 @@ def said(*values: float, kinds: str, groups: str | None = None):
     ]
     worth = gd.reward(lambda completion: float(completion), isolate=False)
     return ask(gd.rewards.as_reward(worth), samples, "test")
+
+
+def test_fields_of_a_probe_are_those_of_a_sample_and_only_what_is_asked_for_is_tokenized():
+    task, tokenized = Task("t", "2 + 2 =", "4", level=3, meta={"key": "value"}), []
+
+    def ids(text):
+        tokenized.append(text)
+        return np.array([5, 6, 7])
+
+    fields, whole = TextFields(task, "It is 4", ids), fields_of_text(task, "It is 4", lambda text: np.array([5, 6, 7]))
+    assert [*fields] == [*FIELDS] and len(fields) == len(FIELDS) and "actions" in fields and "key" not in fields
+    plain = ("prompt", "completion", "answer", "task", "meta", "level", "turns")
+    assert {name: fields[name] for name in plain} == {name: whole[name] for name in plain}
+    assert gd.exact().ask(fields).value == 0 and tokenized == []
+    assert gd.length(3, margin=4).ask(fields).value == 1 and tokenized == ["It is 4"]
+    assert {**fields, "path": 0, "episode": 0, "actions": 0} == {**whole, "path": 0, "episode": 0, "actions": 0}
+    assert fields["path"][0].actions.tolist() == fields["actions"].tolist() == [5, 6, 7]
+    assert fields["episode"].segments == tuple(fields["path"]) and tokenized == ["It is 4"]
+    assert TextFields(task, "4", ids, ["Say", "4"])["turns"] == ["Say", "4"]
 
 
 # --- what is named ---------------------------------------------------------------------------------------------------

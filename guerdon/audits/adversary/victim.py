@@ -15,13 +15,12 @@ from statistics import median
 
 from guerdon.audits.adversary.rejection import RewardTruth, TaskTruth
 from guerdon.audits.adversary.scene import AttackedProblem, scenes
-from guerdon.audits.asking import ask
+from guerdon.audits.asking import TextFields, ask
 from guerdon.audits.kinds import SAME, CheckedSample
 from guerdon.audits.probes.answers import near_misses, wrong_cores
 from guerdon.audits.probes.forms import choose_forms
 from guerdon.audits.probes.gold import Posed, in_form
 from guerdon.core.column import Reason
-from guerdon.rewards.asking.samples import fields_of_text
 from guerdon.rewards.asking.token_ids import ids_by
 from guerdon.rewards.formula.reward import Reward
 
@@ -85,7 +84,7 @@ class Victim:
         return max(0, self.calls - self.asked)
 
     def sample(self, kind: str, group: int, text: str) -> CheckedSample:
-        return CheckedSample(kind, group, text, fields_of_text(self.posed[group].task, text, self.ids))
+        return CheckedSample(kind, group, text, TextFields(self.posed[group].task, text, self.ids))
 
     # --- the two levels ---------------------------------------------------------------------------------------------
 
