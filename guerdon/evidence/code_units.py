@@ -26,6 +26,8 @@ FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 SCOPES = (*FUNCTIONS, ast.Lambda)
 BLOCKS = ("body", "handlers", "orelse", "finalbody", "cases")  # fields of statements that hold statements
 COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+NAMING = (ast.ExceptHandler, ast.MatchAs, ast.MatchStar)  # what binds a name that is no `ast.Name`
+NODES = (ast.AST, list)
 DIGITS = 12  # of a hash
 PROGRAM = re.compile(r"(?:from|import) guerdon\.([\w.]+)")  # in a text that another process runs
 RECIPE = "recipe"  # the decorator whose words about papers and claims have hashes of their own
@@ -193,47 +195,50 @@ class _Normal:
 
     def visit(self, node: Any, names: Mapping[str, str]) -> Any:
         """The copy; `names` are the local ones around it, by what they are here."""
-        if isinstance(node, list):
-            return [each for each in (self.visit(one, names) for one in node) if each is not None]
-        if not isinstance(node, ast.AST):
+        kind = type(node)  # compared exactly: hundreds of thousands of nodes are visited, and none is of a subclass
+        if kind is list:
+            return [each for each in [self.visit(one, names) for one in node] if each is not None]
+        if not isinstance(node, ast.AST) or not kind._fields:
             return node
-        if isinstance(node, SCOPES):
+        if kind in SCOPES:
             return self._function(node, names)
-        if isinstance(node, COMPREHENSIONS):
-            names = {**names, **self._numbered(_targets(each.target for each in node.generators))}
-        elif isinstance(node, ast.ClassDef):
+        if kind is ast.ClassDef:
             return self._class(node, names)
-        elif isinstance(node, ast.AnnAssign):
+        if kind is ast.AnnAssign:
             return self._assignment(node, names)
-        self._read(node, names)
-        copy = type(node)()
-        for name in node._fields:
+        if kind in COMPREHENSIONS:
+            names = {**names, **self._numbered(_targets(each.target for each in node.generators))}
+        self._read(kind, node, names)
+        copy = kind()
+        for name in kind._fields:
             value = getattr(node, name, None)
-            setattr(copy, name, self.visit(value, names) if isinstance(value, ast.AST | list) else value)
-        if isinstance(copy, ast.Name):
+            setattr(copy, name, self.visit(value, names) if isinstance(value, NODES) else value)
+        if kind is ast.Name:
             copy.id = names.get(copy.id, copy.id)
-        elif isinstance(copy, ast.ExceptHandler | ast.MatchAs | ast.MatchStar) and copy.name is not None:
+        elif kind in NAMING and copy.name is not None:
             copy.name = names.get(copy.name, copy.name)
-        elif isinstance(copy, ast.MatchMapping) and copy.rest is not None:
+        elif kind is ast.MatchMapping and copy.rest is not None:
             copy.rest = names.get(copy.rest, copy.rest)
-        elif isinstance(copy, ast.Global | ast.Nonlocal):
+        elif kind in (ast.Global, ast.Nonlocal):
             copy.names = [names.get(each, each) for each in copy.names]
         return copy
 
-    def _read(self, node: ast.AST, names: Mapping[str, str]) -> None:
-        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load) and node.id not in names:
-            self.reading.names.add(node.id)
-        elif isinstance(node, ast.Attribute):
+    def _read(self, kind: type[ast.AST], node: Any, names: Mapping[str, str]) -> None:
+        if kind is ast.Name:
+            if type(node.ctx) is ast.Load and node.id not in names:
+                self.reading.names.add(node.id)
+        elif kind is ast.Attribute:
             self.reading.words.add(node.attr)
             path = _dotted(node)
             if path and path.partition(".")[0] not in names:
                 self.reading.names.add(path)
-        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
-            self.reading.words.update([node.value] if node.value.isidentifier() else [])
-            self.reading.processes.update(PROGRAM.findall(node.value))
-        elif isinstance(node, ast.keyword) and node.arg:
-            self.reading.words.add(node.arg)
-        elif isinstance(node, ast.MatchClass):
+        elif kind is ast.Constant:
+            if isinstance(node.value, str):
+                self.reading.words.update([node.value] if node.value.isidentifier() else [])
+                self.reading.processes.update(PROGRAM.findall(node.value))
+        elif kind is ast.keyword:
+            self.reading.words.update([node.arg] if node.arg else [])
+        elif kind is ast.MatchClass:
             self.reading.words.update(node.kwd_attrs)
 
     def _numbered(self, names: Iterable[str]) -> dict[str, str]:
@@ -305,22 +310,29 @@ def _deciding(decorator: ast.expr) -> ast.expr:
 def _within(body: Iterable[ast.AST]) -> list[ast.AST]:
     """All nodes of a scope in order, without those of scopes inside it; of these, the nodes at their heads."""
     nodes: list[ast.AST] = []
-    left = [*body][::-1]
+    left: list[Any] = [*body][::-1]
     while left:
         node = left.pop()
         nodes.append(node)
-        if isinstance(node, FUNCTIONS):
-            inner: list[Any] = [*node.decorator_list, *node.args.defaults, *node.args.kw_defaults]
-        elif isinstance(node, ast.Lambda):
+        kind = type(node)
+        if not kind._fields:
+            continue
+        inner: list[Any] = []
+        if kind in FUNCTIONS:
+            inner = [*node.decorator_list, *node.args.defaults, *node.args.kw_defaults]
+        elif kind is ast.Lambda:
             inner = [*node.args.defaults, *node.args.kw_defaults]
-        elif isinstance(node, ast.ClassDef):
+        elif kind is ast.ClassDef:
             inner = [*node.decorator_list, *node.bases, *node.keywords]
         else:
-            inner = []
-            for name in node._fields:
+            for name in kind._fields:
                 value = getattr(node, name, None)
-                inner += value if isinstance(value, list) else [value]
-        left += [each for each in reversed(inner) if isinstance(each, ast.AST)]
+                if type(value) is list:
+                    inner += value
+                elif isinstance(value, ast.AST):
+                    inner.append(value)
+        inner.reverse()
+        left += [each for each in inner if isinstance(each, ast.AST)]
     return nodes
 
 
@@ -328,20 +340,19 @@ def _bindings(body: Iterable[ast.AST]) -> list[str]:
     return _bound(_within(body))
 
 
-def _bound(nodes: Iterable[ast.AST]) -> list[str]:
+def _bound(nodes: Iterable[Any]) -> list[str]:
     """The names that the nodes of a scope bind, in order. Those of comprehensions are their own, but for `:=`; those of imports
     say what they are, and stay."""
     names: list[str] = []
-    hidden = {id(name) for node in nodes if isinstance(node, COMPREHENSIONS) for name in _own_names(node)}
+    hidden = {id(name) for node in nodes if type(node) in COMPREHENSIONS for name in _own_names(node)}
     for node in nodes:
-        if isinstance(node, ast.Name):
-            if isinstance(node.ctx, ast.Store | ast.Del) and id(node) not in hidden:
+        kind = type(node)
+        if kind is ast.Name:
+            if type(node.ctx) is not ast.Load and id(node) not in hidden:
                 names.append(node.id)
-        elif isinstance(node, (*FUNCTIONS, ast.ClassDef)) or (
-            isinstance(node, ast.ExceptHandler | ast.MatchAs | ast.MatchStar) and node.name
-        ):
+        elif kind in FUNCTIONS or kind is ast.ClassDef or (kind in NAMING and node.name):
             names.append(str(node.name))
-        elif isinstance(node, ast.MatchMapping) and node.rest:
+        elif kind is ast.MatchMapping and node.rest:
             names.append(node.rest)
     return list(dict.fromkeys(names))
 
