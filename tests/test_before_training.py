@@ -131,6 +131,7 @@ def test_a_budget_ends_after_as_many_steps_as_it_lasts(cli):
     assert cli(*words, "--dry-run", "--json").json["steps"] == 10  # of 8 samples each
 
 
+@pytest.mark.slow
 def test_what_is_recited_is_not_called_sampled(cli):
     told = cli(
         "train", "sft", "--task", "chain:1", "--model", "sprig", "--set", "prompts=2", "--steps", "1", "--dry-run"
@@ -284,6 +285,7 @@ def test_more_steps_alone_extend_a_finished_run_to_the_bit(cli):
     }
 
 
+@pytest.mark.slow
 def test_an_extended_run_is_resumed_and_extended_like_another(cli):
     whole = gd.train("grpo", task="parity", model="tabular", steps=6, lr=0.3, out="whole")
     gd.train("grpo", task="parity", model="tabular", steps=2, lr=0.3, out="a")
@@ -297,6 +299,7 @@ def test_an_extended_run_is_resumed_and_extended_like_another(cli):
     assert gd.train(resume="c").weights == whole.weights and gd.Run("c").damage == []
 
 
+@pytest.mark.slow
 def test_a_run_is_not_extended_where_the_weights_would_differ(cli):
     cli(*TRAIN, "--set", "lr=linear(0.3, 0.1)", "--out", "a")
     refused(
@@ -332,6 +335,7 @@ def late(task, model):
 """
 
 
+@pytest.mark.slow
 def test_other_changes_and_unfinished_runs_are_rerun_from_the_start(cli):
     cli(*TRAIN, "--out", "a")
     for more in (["--seed", "1"], ["--set", "lr=0.2"], ["--task", "successor"], ["--steps", "4"]):

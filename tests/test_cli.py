@@ -79,6 +79,7 @@ def test_train_and_show_tell_the_numbers_of_every_exam(cli: Cli) -> None:
     assert "exams       Exam(source=parity(), metrics=[coverage()], name='wide', tries=4)" in recipe.out
 
 
+@pytest.mark.slow
 def test_the_same_training_twice_has_the_same_weights(cli: Cli) -> None:
     first, second = cli(*TRAIN, "--json"), cli(*TRAIN, "--json")
     assert first.code == second.code == 0

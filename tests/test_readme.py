@@ -125,6 +125,7 @@ def your_own_data(folder: Path) -> None:
         (folder / name).write_text(text)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("default::guerdon.core.errors.InputNote")
 def test_your_own_data(cli, tmp_path):
     """The commands of the page, and what they print of the rows."""

@@ -141,6 +141,7 @@ FIRST = Options(rollouts_every=0, eval_tasks=6, eval_tries=16, eval_drawn=True)
 FIELD = Field(SMALL, "tabular", range(2), EXAM, FIRST)
 
 
+@pytest.mark.slow
 def test_runs_go_to_the_ledger_and_from_there_to_the_page(tmp_path, capsys):
     how, page = How(runs=tmp_path / "runs", jobs=1), tmp_path / "page.md"
     page.write_text(PAGE)
@@ -187,6 +188,7 @@ def test_nothing_known_is_a_line(tmp_path):
 # --- the worlds themselves ----------------------------------------------------------------------------------------
 
 
+@pytest.mark.sampled(3, "name")
 @pytest.mark.parametrize("name", WORLDS)
 def test_every_world_can_be_built(name):
     arms = WORLDS[name].arms(MODEL, EXAM, FIRST)
@@ -197,6 +199,7 @@ def test_every_world_can_be_built(name):
     assert checkers <= {"plain"}, "no box for every program"
 
 
+@pytest.mark.sampled(3, "name")
 @pytest.mark.parametrize("name", WORLDS)
 def test_what_one_who_knows_everything_says_fits(name):
     """95 % of problems, as a proof asks for: every turn the limit, and the whole conversation the context."""

@@ -93,6 +93,7 @@ def same_numbers(completion, answer):
     return float(said == right)
 
 
+@pytest.mark.sampled(3, "reward")
 @pytest.mark.parametrize(
     ("reward", "task", "kind"),
     [
@@ -153,6 +154,7 @@ def test_a_form_that_the_answer_can_fill_in_is_forged():
     assert "forged" not in found(last=True)
 
 
+@pytest.mark.sampled(1, "word")
 @pytest.mark.parametrize(("word", "kind"), [("peer reviewed", "own words"), ("PASS", "verdict")])
 def test_words_that_are_paid(word, kind):
     def believes(completion, answer):
@@ -161,6 +163,7 @@ def test_words_that_are_paid(word, kind):
     assert kind in found_by(believes, "chain:3")
 
 
+@pytest.mark.slow
 def test_a_pattern_that_is_counted_is_written_often():
     def counts(completion, answer):
         steps = len(re.findall(r"\bstep \d+ holds\b", completion))
@@ -218,6 +221,7 @@ def last_of_a_session(completion, answer, databases):
     return 1.0
 
 
+@pytest.mark.slow
 def test_what_a_session_left_is_asked():
     assert "query that writes" in found_by(last_of_a_session, gd.tasks.text_to_sql(level=2, checker="plain"))
 

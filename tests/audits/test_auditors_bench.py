@@ -173,6 +173,7 @@ made = {"gold": 1.0, "before": {**exam, "gap": 0.0}, "after": exam, "weights": "
 """
 
 
+@pytest.mark.slow
 def test_runs_are_written_down_as_they_end_and_go_on_where_they_stopped(tmp_path, capsys):
     """With a script in place of the training, which has a test of its own."""
     script = tmp_path / "fake.py"

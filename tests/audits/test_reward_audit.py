@@ -136,6 +136,7 @@ def test_words_of_its_own_code_are_tried_against_it():
     assert "peer reviewed" in mine.examples[0].completion
 
 
+@pytest.mark.slow
 def test_calls_that_are_paid_without_end_are_found_in_a_world():
     @gd.reward(isolate=False)
     def busy(turns, answer):

@@ -253,6 +253,7 @@ def test_regret_by_hand():
     assert worst_regret(SWITCH, stays, 5 * stays) == pytest.approx(0.0, abs=1e-9)
 
 
+@pytest.mark.sampled(2, "power")
 @pytest.mark.parametrize("form", ["val", "minimal"])
 @pytest.mark.parametrize("power", [1, 2, "inf"])
 def test_starc_bounds_regret_from_both_sides(form, power):

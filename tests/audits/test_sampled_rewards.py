@@ -35,6 +35,7 @@ def looked_up(reward):
 MIXED = 0.6 * ONE + 0.4 * OTHER
 
 
+@pytest.mark.slow
 def test_estimates_come_near_what_is_exact():
     pair = looked_up(ONE), looked_up(MIXED)
     assert epic_sampled(*pair, ANYWHERE, 0.8, 2000, 400) == pytest.approx(epic(MDP, ONE, MIXED), abs=0.02)

@@ -181,6 +181,7 @@ def test_rewardmath_published_scores_of_skywork():
     )
 
 
+@pytest.mark.slow
 def test_rewardmath_published_step_scores_of_math_shepherd():
     report = audit_scores(real(REWARDMATH.format("Math_Shepherd")), "rewardmath", draws=0)
     accuracy = {

@@ -236,6 +236,7 @@ def shared_out(run, seed):
     return {"steps": found, "spent": run.spent["tokens"], "made": run.remember("made", lambda: [7, {"a": (1.5,)}])}
 
 
+@pytest.mark.slow
 def test_runs_of_a_study_share_what_is_left_of_its_budget(tmp_path):
     run = gd.train(gd.Study(shared_out), budget="30", out=tmp_path / "run")
     assert result_of(run) == {"steps": [2, 3, 0, 5], "spent": 60, "made": [7, {"a": [1.5]}]}
@@ -250,6 +251,7 @@ def result_of(run):
     return json.loads((run.path / "result.json").read_text())
 
 
+@pytest.mark.slow
 def test_a_killed_study_has_the_same_left(tmp_path, monkeypatch):
     plain, calls = gd.Learn.update, []
 

@@ -89,6 +89,7 @@ def learned(folder, room):
     return weights_hash(model.weights), full
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("room", [10**9, 100])
 def test_the_same_updates_in_the_same_company_end_in_the_same_bits(room, tmp_path):
     assert learned(tmp_path / "a", room) == learned(tmp_path / "b", room)

@@ -128,6 +128,7 @@ def often(by, rewards, draws, **knobs):
     return (count / draws).tolist()
 
 
+@pytest.mark.slow
 @little_and_much("draws", 300, 2000)
 def test_chances_are_those_that_are_said(draws):
     near = 1.4 / math.sqrt(draws)

@@ -77,6 +77,7 @@ def test_a_state_of_torchs_is_gone_on_from_with_the_same_bits(name):
     assert all(torch.equal(a, b) for a, b in zip(bits(mine, ours), bits(torchs, theirs), strict=True))
 
 
+@pytest.mark.slow
 def test_a_training_does_not_import_torchs_compiler(tmp_path):
     words = "train grpo --task successor --model tabular --steps 2 --eval-tasks 0 --set prompts=2 --set tries=4"
     imported = modules_after(words.split(), tmp_path)

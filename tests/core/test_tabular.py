@@ -115,6 +115,7 @@ def test_memory_is_of_the_own_role_alone():
     assert read[0] != read[2]
 
 
+@pytest.mark.slow
 def test_draws_follow_the_table():
     m = model(vocab="abc", length=1)
     with torch.no_grad():

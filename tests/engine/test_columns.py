@@ -91,6 +91,7 @@ def played(model):
     return functools.cache(lambda name: both(model, sampling=KNOBS[name]))
 
 
+@pytest.mark.sampled(4, "name")
 @pytest.mark.parametrize("name", KNOBS)
 def test_as_columns_and_in_its_own_words_the_same_is_played(played, name):
     (first, columns), (second, listed) = played(name)
@@ -273,6 +274,7 @@ def test_what_stops_a_run_stops_it_alike(model, monkeypatch, error):
     assert stopped[0] == stopped[1]
 
 
+@pytest.mark.slow
 def test_more_rows_than_a_machine_samples_at_a_time(model, monkeypatch):
     monkeypatch.setattr("guerdon.engine.cpu.ROWS", 4)
     (_, columns), (_, listed) = both(model, ASKS * 3, KNOBS["stops"])
@@ -292,6 +294,7 @@ def digits(completion):
     return sum(map(str.isdigit, completion)) / 9
 
 
+@pytest.mark.sampled(1, "reward")
 @pytest.mark.parametrize(
     "reward", [None, exact() - length(9).weight(0.1), digits], ids=["checked", "a formula", "a function in a worker"]
 )

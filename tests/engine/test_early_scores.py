@@ -40,6 +40,7 @@ async def breaks(completion, answer):
     return 1.0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ahead", mostly_slow([False, True], True))
 def test_an_async_reward_gives_what_a_plain_one_gives(tmp_path, ahead):
     options = gd.Options(eval_tasks=0)

@@ -197,6 +197,7 @@ def off_by(replies):
     return max(abs(counted[said] / len(replies) - p) for said, p in recorded.items())
 
 
+@pytest.mark.slow
 def test_20000_guided_samples_of_a_table_come_as_often_as_recorded():
     """The policy has odds 1:3, its guide 4:1; with weight 0.5 the mixture's are 2:3. One standard error is 0.003."""
     how = Sampling(max_tokens=2, guides=(("arm", 0.5),))
@@ -361,6 +362,7 @@ def test_the_truncated_weight_is_that_of_the_policy_over_the_mixture():
     assert ratio == pytest.approx({"0": 0.25 / 0.4, "1": 0.75 / 0.6}, abs=1e-5)
 
 
+@pytest.mark.slow
 def test_the_example_of_its_page(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (code,) = re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.S)

@@ -54,6 +54,7 @@ def test_kinds_weigh_the_same_by_hand():
     assert with_interval("x", by_kind)["x"] == pytest.approx(4 / 6)
 
 
+@pytest.mark.slow
 def test_an_exam_that_is_drawn_weighs_levels_alike():
     result = gd.evaluate("tabular", task="parity:1", tasks=8, tries=1)
     assert "point" not in result

@@ -101,12 +101,14 @@ def test_what_sprig_cannot_do_is_refused_in_one_line(attempts):
         ask_all([(gd.judge("tabular"), attempts)])
 
 
+@pytest.mark.slow
 def test_a_prompt_of_ones_own_goes_to_sprig_as_it_is(attempts):
     rubric = gd.rubric([gd.criterion("right", veto=True)], "sprig", sure=True, prompt="verify\n{prompt}\n{completion}")
     (found,) = ask_all([(rubric, attempts.pick([0, 1]))])
     assert found[0].value > 0.9 and found[1].value == 0.0 and found[1].detail["parts"]["right"] < 0.5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("count", [4, pytest.param(24, marks=MANY)])
 def test_what_is_asked_again_goes_the_same_way_whatever_the_seed(count):
     """One of these, the first, gets no verdict at first. A second one is drawn, by the question and not by the sample."""

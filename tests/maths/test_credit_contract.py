@@ -192,6 +192,7 @@ def unfolded():
     return cases
 
 
+@pytest.mark.sampled(5, "name")
 @pytest.mark.hypothesis
 @pytest.mark.parametrize("name", STAGES)
 def test_the_order_of_episodes_changes_nothing(name):

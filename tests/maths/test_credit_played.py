@@ -223,6 +223,7 @@ class codes:
         return sum(a == b for a, b in zip(completion, problem.answer, strict=True)) / 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("make", [greedy_baseline, lambda stage: restarts(stage, tries=2, every=1)])
 def test_a_run_learns_and_counts_every_token(make, tmp_path):
     stage = verified(codes())

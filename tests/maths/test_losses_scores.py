@@ -94,6 +94,7 @@ def test_the_value_of_a_trunk_is_taught_the_mean_of_its_tracks():
     assert found == pytest.approx(2 * 4 / 4)  # the trunk stands for two
 
 
+@pytest.mark.slow
 def test_heads_learn_values_scores_and_labels(tmp_path):
     """A small model with a head, taught by each of the losses that read one: every loss falls."""
     small_lm(tmp_path)

@@ -269,6 +269,7 @@ def errors(stage, env, exact, n):
     return float((both[0] - both[1]).square().mean()), float(torch.corrcoef(both)[0, 1])
 
 
+@pytest.mark.slow
 def test_credit_of_segments_is_closer_to_the_truth_than_that_of_answers(exact):
     grpo = errors(centre(std=False), single_turn(), exact, 64)
     merged = errors(branch_gain(outcome=0.0, std=False), single_turn(), exact, 64)

@@ -96,6 +96,7 @@ def logits(net, seen):
     return found.view(*seen.shape, -1)
 
 
+@pytest.mark.sampled(3, "kind")
 @pytest.mark.parametrize("kind", VARIANTS)
 def test_logits_equal_transformers_and_go_round(kind, tmp_path):
     transformers = pytest.importorskip("transformers")

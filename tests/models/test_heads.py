@@ -90,6 +90,7 @@ def by_hand(model, form, *segments):
     return x @ own["weight"].t() + own["bias"] if own["weight"].ndim == 2 else x @ own["weight"] + own["bias"]
 
 
+@pytest.mark.sampled(2, "kind")
 @heads_on(KINDS)
 def test_what_it_says_of_chains_trees_turns_and_silent_tracks(tmp_path, kind, form):
     model = started(tmp_path, kind, form)
@@ -119,6 +120,7 @@ def test_what_it_says_of_chains_trees_turns_and_silent_tracks(tmp_path, kind, fo
     assert {name: tuple(x.shape) for name, x in none.items()} == dict.fromkeys(NAMES, (0, *wide))
 
 
+@pytest.mark.sampled(1, "kind")
 @heads_on(["lm", "granite"])
 def test_a_fresh_head_says_nothing_and_learns(tmp_path, kind, form):
     model = fresh(tmp_path, kind, False)
@@ -141,6 +143,7 @@ def test_a_fresh_head_says_nothing_and_learns(tmp_path, kind, form):
     assert off < 0.05 * aims.square().mean()
 
 
+@pytest.mark.sampled(2, "kind")
 @heads_on(KINDS)
 def test_it_is_saved_beside_its_model_and_loaded_again(tmp_path, kind, form):
     model = started(tmp_path, kind, form)

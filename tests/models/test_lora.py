@@ -349,6 +349,7 @@ def their_logits(model):
         return model(TOKENS[None]).logits[0]
 
 
+@pytest.mark.sampled(1, "family")
 @pytest.mark.parametrize("family", FAMILY)
 def test_peft_loads_what_is_saved(tmp_path, family):
     peft, plain = theirs(plain_folder(tmp_path / "plain", **FAMILY[family]))
@@ -374,6 +375,7 @@ PEFT = {
 }  # fmt: skip
 
 
+@pytest.mark.sampled(2, "kind")
 @pytest.mark.parametrize("kind", PEFT)
 @pytest.mark.parametrize("family", mostly_slow(FAMILY, "qwen2"))
 def test_adapters_trained_by_peft_load_here(tmp_path, family, kind):

@@ -101,6 +101,7 @@ def test_named_by_nobody_is_refused():
         student.read(batch, ["logp_at"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mix", mostly_slow([0.0, 0.5, 1.0], 0.5))
 def test_distilling_over_the_likeliest_tokens_brings_the_student_nearer(tmp_path, mix):
     """From a student whose head was disturbed back to sprig: the divergence falls."""

@@ -104,6 +104,7 @@ def test_reading_in_pieces_changes_nothing(tmp_path, monkeypatch):
         assert_rounded(value, whole[name], LM_TERMS)
 
 
+@pytest.mark.slow
 def test_a_few_updates_bring_it_to_its_targets(tmp_path):
     small_lm(tmp_path, std=0.1)
     model = lm(source=str(tmp_path), value=True)

@@ -70,6 +70,7 @@ def cli(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureF
     return run
 
 
+@pytest.mark.slow
 def test_a_run_resumed_on_another_day(cli, monkeypatch):
     """Ctrl-C on the first of May, `--resume` on the second: the weights of a run that never stopped."""
     whole = cli(*TRAIN, "--out", "whole", "--json").json["weights"]

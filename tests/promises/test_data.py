@@ -217,6 +217,7 @@ def test_a_file_that_may_not_be_read(cli):
     refused(cli(*TRAIN), "cannot read --data my.jsonl: Permission denied")
 
 
+@pytest.mark.slow
 def test_a_line_without_end_is_not_taken_into_memory(cli, monkeypatch):
     """A line of 200 MB is passed over in pieces: 16 MiB is the longest."""
     monkeypatch.setattr(lines, "LONGEST", 1 << 20)

@@ -379,6 +379,7 @@ def line(tmp_path, monkeypatch, capsys):
 MINE = ("train", "./fine.py:mine", "--task", "successor", "--model", "tabular", "--eval-tasks", "0", "--out", "run")
 
 
+@pytest.mark.sampled(6, "how")
 @pytest.mark.parametrize("knob", ["how", "early"])
 @pytest.mark.parametrize("how", ["sys.exit", "keyboard", "cancelled", "exit", "abort", "mine", "bug", "end"])
 def test_train_gives_0_for_a_complete_run_alone(line, how, knob):

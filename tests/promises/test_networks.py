@@ -118,6 +118,7 @@ def test_a_served_reward_that_never_ends_answering(tried):
         assert len([r for r in server.requests if r.startswith(b"POST /busy-with-no-pause/")]) < 10
 
 
+@pytest.mark.slow
 def test_a_served_reward_that_sends_too_much(tried):
     """600 MB of body, of chunks, of headers, of one header and of 100s; a body that unpacks to far more than it is."""
     with served(TOO_MUCH) as server:

@@ -143,6 +143,7 @@ def test_a_run_from_before_there_were_ids_goes_on(cli: Cli) -> None:
     assert Run("a").weights == Run("whole").weights
 
 
+@pytest.mark.slow
 def test_what_is_gone_is_said(cli: Cli) -> None:
     """events.jsonl, rollouts/, one file of it and checkpoints/ lost: each is named, and a resume ends in the same weights."""
     gone = {
@@ -166,7 +167,7 @@ def test_what_is_gone_is_said(cli: Cli) -> None:
     assert Run("a").weights == Run("whole").weights
 
 
-@pytest.mark.sampled(2, "kind")
+@pytest.mark.sampled(1, "kind")
 @pytest.mark.parametrize("kind", ["pipe", "folder", "device", "link to itself"])
 def test_odd_kinds_of_file(cli: Cli, kind: str, tried: Tried) -> None:
     """A pipe, a folder, /dev/zero and a link to itself in the place of each file that `show` and `--resume` read: one line, or

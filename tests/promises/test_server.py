@@ -286,6 +286,7 @@ def test_resets_in_the_middle(server, tried):
 # --- what it writes down ----------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_the_log_does_not_grow_with_what_is_sent(server, tried):
     """300 bad requests with escape sequences for a terminal in them."""
     for n in range(300):

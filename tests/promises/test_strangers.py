@@ -231,6 +231,7 @@ def configs(whole: dict[str, Any]) -> dict[str, bytes]:
     return made
 
 
+@pytest.mark.slow
 def test_list_runs_survives_any_card(cli, tried):
     """`run.json` that is not JSON, a list, deep, cut, without keys, with each key of each wrong type: a row each."""
     assert cli(*TRAIN, "--out", "runs/whole").code == 0

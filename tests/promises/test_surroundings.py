@@ -258,6 +258,7 @@ def evil_folder() -> None:
         Path("runs", name, "run.json").write_text(text)
 
 
+@pytest.mark.slow
 def test_control_characters_are_shown_and_not_obeyed(cli, tried):
     """ESC, CR, BS, BEL, DEL, C1 and bidirectional overrides in data, rewards, errors, warnings, names of folders, run.json."""
     evil_folder()

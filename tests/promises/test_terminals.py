@@ -61,6 +61,7 @@ def terminal(request, tmp_path, monkeypatch):
     return lambda *words: on_a_terminal(monkeypatch, *words)
 
 
+@pytest.mark.slow
 def test_every_verb_runs_on_a_terminal(terminal, tried):
     """Every verb in a pseudo-terminal of 80 columns, and all but `prove`, which is many runs, in one of 40."""
     wide = os.environ["COLUMNS"] == "80"

@@ -88,6 +88,7 @@ def test_libraries_say_in_their_own_words_that_a_gpu_is_full(error, full):
     assert is_gpu_full(error) == full
 
 
+@pytest.mark.slow
 def test_one_at_a_time_waits_for_nobody(tmp_path):
     with (
         pytest.warns(Notice, match="faster seed 0 failed, and the others continue: .* memory is full"),

@@ -213,6 +213,7 @@ class interrupts(single_turn):
 LONGER = MINE.replace("budget=2500", "budget=25000")  # of which a quick look makes more than a step
 
 
+@pytest.mark.slow
 def test_ctrl_c_ends_a_proof_and_not_one_of_its_runs_alone(mine, tmp_path):
     """In this very process, where runs come one after the other: each hears Ctrl-C and ends its step."""
     Path(mine).write_text(INTERRUPTS + LONGER.replace("return base", "return base.but(env=interrupts())"))

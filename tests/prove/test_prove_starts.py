@@ -109,6 +109,7 @@ def test_claims_with_a_dict_are_read_as_text(mine: str, monkeypatch: pytest.Monk
     assert written.listing.claims == ("near to one that knows is better",)
 
 
+@pytest.mark.slow
 def test_a_start_that_fails_is_what_is_told(mine: str, tmp_path: Path) -> None:
     broken = HELPED.replace("return base", "return base.but(env=refuses()) if pull == 0 else base") + REFUSES
     Path(mine).write_text(broken.replace("grpo lr=0.3 prompts=4 tries=8 steps=60", "guided pull=0"))

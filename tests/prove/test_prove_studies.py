@@ -32,6 +32,7 @@ def twice(base: Recipe, *, times: int = 2) -> Study:
 '''
 
 
+@pytest.mark.slow
 def test_a_budget_reaches_a_study_and_its_curve_is_that_of_its_runs(mine, tmp_path):
     Path(mine).write_text(STUDY.replace("RESULT", "None"))
     (found,) = prove([mine], how(tmp_path, quick=True), quiet)

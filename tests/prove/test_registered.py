@@ -100,6 +100,7 @@ def test_a_damaged_register_is_not_written_over(tmp_path, how):
 # --- pages --------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_every_kind_of_claim_has_a_page_and_a_figure(tmp_path, how, monkeypatch):
     stated = (
         claim_of(baseline="rloo"),

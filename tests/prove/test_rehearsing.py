@@ -205,6 +205,7 @@ def ran(tmp_path_factory: pytest.TempPathFactory) -> Code:
     return code_of([*rehearsed["units"], "tasks.family:Family.get"])
 
 
+@pytest.mark.sampled(3, "what")
 @pytest.mark.parametrize("what", CHANGES)
 def test_five_changes_five_right_answers(what, ran, tmp_path):
     file, then, now, counts = CHANGES[what]

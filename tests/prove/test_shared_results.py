@@ -78,6 +78,7 @@ def is_same_together_and_alone(name: str, tmp_path: Path) -> list[Any]:
     return results
 
 
+@pytest.mark.slow
 def test_preferences_of_one_arm_are_not_anothers(tmp_path):
     """The three arms of one claim once had one result, remembered by the number of pairs alone."""
     method, baseline, ablation = is_same_together_and_alone("regret-preference-model", tmp_path)
@@ -151,6 +152,7 @@ def alike(idea: int = 1) -> Study:
 '''
 
 
+@pytest.mark.slow
 def test_arms_that_are_equal_in_every_seed_fail_a_gate(tmp_path):
     (tmp_path / "alike.py").write_text(ALIKE)
     (proof,) = prove([str(tmp_path / "alike.py")], how(tmp_path), quiet)

@@ -54,6 +54,7 @@ def test_the_published_table_comes_out_again():
     assert simulate() == rows[: len(WORLDS)]
 
 
+@pytest.mark.slow
 def test_the_command(capsys):
     assert main(["prove", "--calibrate", "--quick"]) == 0
     out = capsys.readouterr().out

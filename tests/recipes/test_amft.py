@@ -194,6 +194,7 @@ def utility(model, names):
     return total / len(names)
 
 
+@pytest.mark.slow
 def test_the_slope_is_the_derivative_of_held_out_reward_through_the_update():
     """Against finite differences of the whole: another mu, another update, another expected reward."""
     play = player(seed=8)
@@ -316,6 +317,7 @@ def test_on_a_table_without_any_weight_it_is_grpo():
     assert torch.equal(Watched(recipe, 3).weights, Watched(made("grpo"), 3).weights)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", mostly_slow(["lm", "table"], "table"))
 def test_a_run_that_was_broken_off_goes_on_the_same(model, tmp_path):
     small = {"every": 1, "entropy_rate": 0.1}

@@ -292,6 +292,7 @@ def test_it_is_listed_with_its_paper():
     assert claim.metric == "objective"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("refusal", mostly_slow(["curriculum", "constant", "none"], "curriculum"))
 def test_it_runs_to_its_end_and_says_what_came_of_it(refusal, tmp_path):
     found = result(study(tmp_path / "run", refusal=refusal))

@@ -391,6 +391,7 @@ def test_dr_safs_terms_are_those_of_the_code():
     assert len(made.stages[1].reward.leaves) == 3  # the truth is asked once
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", mostly_slow(NAMES, "hbpo"))
 def test_a_run_that_was_broken_off_ends_where_it_would_have(tmp_path, name):
     wish = {"task": "parity", "model": "tabular", "settings": {**TABLE, **SMALL, "tries": 4, "max_tokens": 8}}

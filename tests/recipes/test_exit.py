@@ -309,6 +309,7 @@ def test_without_histories_it_learns_what_grpo_does():
     assert torch.equal(Watched(made(share=0.0), 4).weights, Watched(made("grpo", **{"centre.by": "ask"}), 4).weights)
 
 
+@pytest.mark.slow
 def test_it_trains_on_its_own_attempts_and_goes_deeper():
     run = Watched(made(), 40)
     notes = [[e.ask.note for e in batch.episodes[::8]] for batch in run.batches]
@@ -322,6 +323,7 @@ def test_it_trains_on_its_own_attempts_and_goes_deeper():
     assert len(run.recipe.curriculum.buffer) <= 256
 
 
+@pytest.mark.slow
 def test_a_run_that_was_broken_off_goes_on_the_same(tmp_path):
     table = {"tabular.vocab": "01", "tabular.length": 1, "tabular.rows": 256, "prompts": 4, "lr": 0.3}
     wish = {"task": "parity", "model": "tabular", "settings": {**table, "histories.least": 2}}

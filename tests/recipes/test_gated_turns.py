@@ -56,6 +56,7 @@ def test_the_exam_has_the_papers_rates(folder):
     assert (spoilt["completion"], spoilt["modification"], spoilt["moves"], spoilt["pass@1"]) == (1.0, 1.0, 2.0, 0.0)
 
 
+@pytest.mark.slow
 def test_it_trains_on_repairs(folder, tmp_path):
     options = gd.Options(eval_tasks=2, eval_tries=1)
     run = gd.train(

@@ -325,6 +325,7 @@ def test_what_was_given_is_learned_too(guided):
     assert solves(unlearned.play.models["policy"], secrets()) < 0.2
 
 
+@pytest.mark.slow
 def test_hints_are_counted_and_stop_when_they_are_no_longer_needed(guided):
     first, last = guided.rows[0], guided.rows[-1]
     assert first["episodes"] == 4 * (8 + 8)
@@ -343,6 +344,7 @@ def test_where_all_is_solved_it_is_grpo():
     assert torch.equal(guided.weights, plain.weights)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", ["start", pytest.param("prompt", marks=pytest.mark.slow)])
 def test_a_run_that_was_broken_off_goes_on_the_same(how, tmp_path):
     small_lm(tmp_path / "lm")

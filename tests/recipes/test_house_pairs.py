@@ -163,6 +163,7 @@ def test_a_recipe_runs_repeats_itself_and_resumes(name, tmp_path):
     assert again.metrics.drop_columns(["seconds"]) == whole.metrics.drop_columns(["seconds"])
 
 
+@pytest.mark.slow
 def test_preferences_are_learned(tmp_path):
     model = small_lm(tmp_path / "lm", std=0.1)
     run = gd.train(

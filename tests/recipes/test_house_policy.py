@@ -217,6 +217,7 @@ def test_the_command_line_shows_them(capsys):
 # --- running -----------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.sampled(1, "name")
 @pytest.mark.parametrize("name", mostly_slow(NAMES, "grpo", "rft", "distill"))
 def test_runs_repeats_itself_and_resumes(name, tmp_path, monkeypatch, wish):
     whole = train(name, tmp_path / "whole", wish(name))

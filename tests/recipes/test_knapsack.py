@@ -281,6 +281,7 @@ def test_with_no_room_to_choose_it_is_grpo(tmp_path):
     assert bound.weights == train(tmp_path / "b", "grpo", **{"clipped.mean": "step"}).weights
 
 
+@pytest.mark.slow
 def test_killed_and_resumed_it_draws_the_same(tmp_path):
     whole = train(tmp_path / "whole")
     tries = whole.metrics["knapsack/max_tries"].to_pylist()

@@ -202,6 +202,7 @@ def test_every_token_of_a_forecast_counts():
     assert int(batch.tracks_of([ROLE]).sum()) == 12
 
 
+@pytest.mark.slow
 def test_sprig_says_a_number_where_its_answer_begins():
     """It was never taught to forecast; one token after what is given is nearly always one that can be read and paid."""
     small = {"prompts": 4, "tries": 2, "max_tokens": 48}
@@ -214,6 +215,7 @@ def test_sprig_says_a_number_where_its_answer_begins():
     assert row["tokens"] == int((batch.weight > 0).sum())  # what is given is neither sampled nor learned
 
 
+@pytest.mark.slow
 def test_a_run_that_was_broken_off_ends_where_it_would_have(tmp_path):
     whole = train("masa", tmp_path / "whole", wish())
     with killed_at(1):

@@ -99,6 +99,7 @@ def test_pairs_that_were_there_stay_and_no_copy_makes_none():
     assert none.K == 2 and len(none.pairs) == 0
 
 
+@pytest.mark.slow
 def test_online_dpo_of_changed_copies_trains(tmp_path):
     recipe = example("whole_solutions")["whole_solutions"]
     told = {"tries": 2, "prompts": 4, "max_tokens": 48, "options": gd.Options(eval_tasks=0)}

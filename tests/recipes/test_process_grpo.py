@@ -51,6 +51,7 @@ def advantages(recipe, batch, play):
     return batch["advantage"]
 
 
+@pytest.mark.slow
 def test_without_its_lines_it_is_grpo():
     """The same advantages; with its lines they are others, though the tries that err are the same."""
     task, model = gd.tasks.load("equation:6"), gd.models.load("sprig-1.1")

@@ -317,6 +317,7 @@ def test_a_verifier_of_the_family_is_followed(sprig):
         assert read_marks(text, reply, right=FAMILY.check(task, text) > 0) == exact
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("judge", mostly_slow(["exact", "sprig"], "exact"))
 def test_tp_grpo_trains(judge, tmp_path):
     small = {"prompts": 1, "tries": 4, "max_tokens": 48, "steps": 1, "options": QUIET}

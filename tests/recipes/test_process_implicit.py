@@ -214,6 +214,7 @@ def test_one_try_that_gets_there_is_enough_for_a_hard_label(greedy, monkeypatch,
     assert [ask.n for ask in asked] == [4] * len(asked) and play.metrics["labels/rollouts"] == 4 * len(asked)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("loss", mostly_slow(["ce", "dpo", "head"], "ce"))
 def test_each_form_of_the_outcome_model_is_taught_on_the_same_tries(loss):
     recipe = find_recipe("implicit-prm").build(

@@ -170,6 +170,7 @@ def test_biprm_takes_labelled_steps_of_a_file(tmp_path, scorer):
 # --- a domain's knowledge --------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_what_goes_on_from_a_line_labels_it():
     """Greedy tries that go on from any place of a greedy try end as it did."""
     family, model = load("chain:1-2"), load_model("sprig")

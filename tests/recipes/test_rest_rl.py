@@ -166,6 +166,7 @@ def test_the_answer_that_is_liked_best_is_chosen_and_all_are_paid_for():
 # --- the recipe ---------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.sampled(1, "knobs")
 @pytest.mark.parametrize(
     "knobs",
     mostly_slow(

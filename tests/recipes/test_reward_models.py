@@ -160,6 +160,7 @@ def train(name, model, out, **more):
     return gd.train(name, task=chain(), model=model, out=out, seed=3, options=KEPT, **{"steps": 2, **SMALL, **more})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", mostly_slow(RECIPES, "process_reward_model"))
 def test_a_recipe_runs_resumes_and_its_checkpoint_holds_the_head(name, tmp_path):
     model, scorer = small_lm(tmp_path / "lm"), RECIPES[name]

@@ -93,6 +93,7 @@ def test_only_the_reward_differs_from_grpo(folder):
     assert (mine.stages.credit[0].std, mine.stages.credit[0].reward) == (plain.stages.credit[0].std, "reward")
 
 
+@pytest.mark.slow
 def test_it_trains(folder, tmp_path):
     recipe = built("reasoning-sql", folder)
     run = gd.train(recipe, steps=2, out=tmp_path / "run", options=gd.Options(eval_tasks=2), progress=False)

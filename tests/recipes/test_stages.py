@@ -139,6 +139,7 @@ def test_both_forms_are_checked_and_the_exam_is_the_open_one():
     made.check()
 
 
+@pytest.mark.slow
 def test_it_resumes_across_the_change(tmp_path):
     def train(**where):
         model = tabular("=ab 0123456789+-*()\n", length=3, rows=64, spread=1.0)

@@ -346,6 +346,7 @@ def test_a_study_gives_what_its_claim_compares_and_the_same_for_the_same_seed(na
     assert isinstance(first[metric], float)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name",
     mostly_slow(["rex", "refined-linear-decay", "curricula-in-federated-learning"], "curricula-in-federated-learning"),
@@ -375,6 +376,7 @@ def test_a_killed_study_of_digits_does_not_repeat_what_it_learned(name, tmp_path
     assert ended(tmp_path / "again", study, 5) == whole and resumed == len(taken) - before < len(taken)
 
 
+@pytest.mark.slow
 def test_cyclical_arms_see_equally_many_samples_and_look_equally_often(tmp_path):
     entry = find_recipe("cyclical-curriculum-learning")
     curves = [

@@ -66,7 +66,7 @@ def held_to(name: str, model: str, form: str, attempt: Callable[[], Any]) -> Non
 CELLS = [(name, model, form) for name in TABLE for model in ("sprig", "chat", "tabular") for form in FORMS]
 
 
-@pytest.mark.sampled(6, "name")
+@pytest.mark.sampled(3, "name")
 @pytest.mark.parametrize("name", TABLE)
 def test_a_recipe_shows_its_first_prompts_or_says_what_it_needs(name, worlds, models, tmp_path):
     for model, form in (("chat", "answers"), ("sprig", "pairs"), ("chat", "programs")):

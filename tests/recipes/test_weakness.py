@@ -220,6 +220,7 @@ def test_candidates_count_in_the_budget_and_the_scores_are_the_recipes_own(tmp_p
     assert episodes[5:] == [16] * 2
 
 
+@pytest.mark.slow
 def test_it_resumes_in_the_middle_of_either_phase(tmp_path):
     whole = train(tmp_path / "whole").weights
     for step in (3, 6):

@@ -50,6 +50,7 @@ def test_a_broken_run_goes_on_to_the_same_weights(tmp_path, whole, monkeypatch, 
     assert numbers(again) == numbers(whole)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("save_every", mostly_slow([1, 3, 100], 1))
 def test_how_often_it_is_saved_does_not_change_it(tmp_path, whole, save_every):
     other = gd.train(made(), seed=5, out=tmp_path / "other", options=options(save_every=save_every, eval_every=2))

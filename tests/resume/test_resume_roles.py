@@ -25,6 +25,7 @@ def train(out, **settings):
     return gd.train(RECIPE, seed=4, out=out, options=OPTIONS, **settings)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ahead", mostly_slow([False, True], True))
 def test_killed_twice_and_resumed_ends_the_same(tmp_path, ahead):
     unbroken = train(tmp_path / "whole", ahead=ahead, steps=8)

@@ -119,6 +119,7 @@ def _released(tell, learned):
     return call
 
 
+@pytest.mark.slow
 def test_a_full_disk_is_told_at_the_next_step(tmp_path, monkeypatch):
     plain, update, refused = checkpoints.save_tensors, Learn.update, threading.Event()
 
@@ -161,6 +162,7 @@ def test_a_full_disk_at_the_last_step_ends_the_run_too(tmp_path, monkeypatch):
     assert gd.train(everything.function(steps=1), resume=tmp_path / "run").complete
 
 
+@pytest.mark.slow
 def test_a_break_waits_for_the_checkpoint_under_way(tmp_path, monkeypatch, whole):
     """Whoever takes the folder next finds it whole, and its event is told then."""
     plain, began = checkpoints.save_tensors, threading.Event()
@@ -342,6 +344,7 @@ def test_frozen_weights_that_are_written_to_are_saved(tmp_path):
     assert weights_hash(stored.net) == weights_hash(again.model().net)
 
 
+@pytest.mark.slow
 def test_weights_of_a_seed_below_an_adapter(tmp_path):
     """They lie in no file: a started recipe has them again, and the trained model brings them."""
     small_lm(tmp_path / "lm", weights=False)

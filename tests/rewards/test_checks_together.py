@@ -226,6 +226,7 @@ def recipe_of(source, ahead=False):
     return recipe
 
 
+@pytest.mark.sampled(1, "ahead")
 @pytest.mark.parametrize("ahead", [False, True])
 def test_a_run_whose_checks_wait_is_the_run_whose_checks_do_not(tmp_path, ahead):
     runs = [
@@ -272,6 +273,7 @@ def test_exams_ask_as_their_episodes_end(monkeypatch):
     assert found == gd.evaluate("tabular", exam=gd.Exam(letters()), tasks=4, tries=2)
 
 
+@pytest.mark.sampled(1, "ahead")
 @pytest.mark.parametrize("ahead", [False, True])
 def test_a_truth_asks_as_episodes_end_and_changes_no_weight(tmp_path, monkeypatch, ahead):
     def made():

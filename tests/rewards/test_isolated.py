@@ -74,6 +74,7 @@ def lucky(completion):
     return random.random()
 
 
+@pytest.mark.slow
 def test_random_rewards_repeat_themselves(tmp_path):
     options = gd.Options(eval_tasks=0)
     reward = blend(lucky=gd.reward(lucky, isolate=True), size=lambda completion: len(completion))

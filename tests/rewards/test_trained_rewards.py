@@ -159,6 +159,7 @@ def test_a_damaged_one_is_refused(place, tmp_path, samples):
         gd.score_samples(outcome_model(str(tmp_path / "rm")), samples)
 
 
+@pytest.mark.slow
 def test_a_run_that_learns_from_it_resumes_exactly_and_misses_it_when_it_is_gone(place, tmp_path):
     shutil.copytree(place / "rm", tmp_path / "rm")
     how = {"task": "chain:1", "model": str(place / "lm"), "reward": str(tmp_path / "rm"), "options": QUIET, **POLICY}

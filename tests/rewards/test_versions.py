@@ -44,6 +44,7 @@ def test_it_is_the_same_in_every_process(tmp_path):
     assert len(first) == 12 and first == said.stdout.strip()
 
 
+@pytest.mark.sampled(4, "old")
 @pytest.mark.parametrize(
     ("old", "new", "same"),
     [

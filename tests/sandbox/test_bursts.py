@@ -195,7 +195,7 @@ def least(
         pytest.param(8, 64, marks=pytest.mark.slow),
     ],
 )
-@pytest.mark.sampled(2, "name")
+@pytest.mark.sampled(1, "name")
 @pytest.mark.parametrize("name", BURSTS)
 def test_bursts_of_several_processes(monkeypatch, name, n, memory):
     """Each way at once, and what the box took with the kernel's memory."""
@@ -216,6 +216,7 @@ def test_bursts_of_one_process(monkeypatch, name):
         assert not ran.ok and ran.cause is not Cause.BROKEN, ran
 
 
+@pytest.mark.sampled(4, "name")
 @pytest.mark.parametrize("n", [2, 8])
 @pytest.mark.parametrize("name", HONEST)
 def test_honest_processes_within_their_limit_are_through(name, n):

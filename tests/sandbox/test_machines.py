@@ -50,6 +50,7 @@ def said(
     return done.stdout.splitlines()
 
 
+@pytest.mark.sampled(3, "limit")
 @pytest.mark.parametrize(
     ("limit", "first"),
     [
@@ -68,6 +69,7 @@ def test_limits_of_the_shell_are_not_held_against_programs(limit, first):
         assert all(f"ulimit {limit.split()[1]}" in line for line in lines), lines
 
 
+@pytest.mark.sampled(3, "missing")
 @pytest.mark.parametrize("missing", ["pidfd_open", "pidfd_getfd", "seccomp", "mount_setattr"])
 @pytest.mark.parametrize("isolation", ["full", "landlock"])
 def test_a_kernel_without_a_call_is_refused_and_not_every_box_broken(missing, isolation):

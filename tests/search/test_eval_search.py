@@ -36,6 +36,7 @@ OWN = {"roles.revise": "{question}\nYou said {answer}"}
 FEW = {"task": "chain:2", "tasks": 2, "sampling": gd.Sampling(max_tokens=30)}
 
 
+@pytest.mark.slow
 def test_a_search_stands_beside_what_its_tokens_buy(folder):
     search = search_by_name("beam", {"search.width": "1", "search.branch": "2"}, folder)
     assert (search.width, search.branch, search.keep, search.scorer.reduce_steps) == (1, 2, "chosen", "min")
@@ -55,6 +56,7 @@ def test_plain_tries_as_many_as_told():
     assert [r["how"] for r in numbers["rows"]] == ["plain sampling", "vote(tries=2)"]
 
 
+@pytest.mark.slow
 def test_an_environment_that_waits_for_more_than_its_seats_is_played_too():
     import asyncio
 

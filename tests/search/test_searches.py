@@ -290,6 +290,7 @@ def player(model, env, seed=0, **how):
 ASKS = [Ask(task(n), 2) for n in "abc"]
 
 
+@pytest.mark.sampled(1, "model")
 @pytest.mark.parametrize("model", ["table", "sprig"])
 def test_one_way_is_plain_sampling(model):
     is_small = model == "table"

@@ -57,6 +57,7 @@ def test_a_tree_names_every_part_and_its_weight() -> None:
     assert schedule["weight"] is None and "linear" in schedule["schedule"] and schedule["weight_key"] == "b"
 
 
+@pytest.mark.sampled(5, "formula")
 @pytest.mark.parametrize("formula", FORMULAS, ids=str)
 def test_the_same_weights_give_the_same_formula_over_the_same_leaves(formula: gd.Reward) -> None:
     numbers = {key: by for key, by in weights_of(formula).items() if by is not None}
@@ -78,6 +79,7 @@ def test_other_weights_by_hand() -> None:
             reweighted(SUM, weights)
 
 
+@pytest.mark.sampled(5, "formula")
 @pytest.mark.parametrize("formula", FORMULAS, ids=str)
 def test_python_makes_the_formula_again(formula: gd.Reward) -> None:
     text = as_python(formula, {})

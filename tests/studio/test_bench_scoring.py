@@ -106,6 +106,7 @@ def test_tokens_are_counted_and_tasks_are_there() -> None:
     assert bench.score(rows("4 5 6"), {}, 0, {})["rows"][0][""]["value"] == 0.5, "by the built-in model's tokens"
 
 
+@pytest.mark.sampled(4, "weights")
 @pytest.mark.parametrize("weights", WEIGHTS, ids=str)
 @pytest.mark.parametrize("step", [0, 1])
 def test_a_replay_is_that_of_replay_to_the_last_bit(

@@ -86,6 +86,7 @@ def settle(indexes):
     return [index.look() for index in indexes]
 
 
+@pytest.mark.sampled(20, "asked")
 @pytest.mark.parametrize("asked", CASES, ids=lambda asked: json.dumps(asked))
 def test_a_search_finds_what_a_plain_filter_does(shelf, folder, asked):
     plain = [row for row in rows_of(folder) if PlainFilter(asked)(row)]
@@ -118,6 +119,7 @@ def test_what_a_row_shows(shelf, folder):
         assert row["characters"] == len(whole["completion"]) and len("".join(text for text, _ in row["line"])) <= 242
 
 
+@pytest.mark.sampled(5, "order")
 @pytest.mark.parametrize(
     "order", ["", "reward", "-reward", "-advantage", "length", "-end", "episode", 'he said "x"', "-a.b"]
 )

@@ -349,6 +349,7 @@ def test_any_run_json_is_shown_or_told(ask: Ask, small_run: Path, tmp_path: Path
         assert client.get(f"/api/runs/compare?run={id}&run={shown[0]}&run={shown[-1]}").status_code == 200
 
 
+@pytest.mark.sampled(3, "odd")
 @pytest.mark.parametrize(
     "odd", [None, "x", [1], {"a": 1}, True, 10**400, float("nan"), float("-inf")], ids=lambda odd: str(odd)[:8]
 )

@@ -164,6 +164,7 @@ def test_any_audit_is_read_or_refused_in_a_line(odd: Any) -> None:
             assert all(isinstance(each["errors"], int) for each in told.get("kinds", []))
 
 
+@pytest.mark.sampled(5, "text")
 @pytest.mark.parametrize(
     ("text", "words"),
     [

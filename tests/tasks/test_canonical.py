@@ -74,6 +74,7 @@ def test_no_exam_problem_is_a_training_problem_in_another_order(name, problems):
         assert not train & test
 
 
+@pytest.mark.sampled(6, "name")
 @pytest.mark.parametrize("name", family_names())
 @little_and_much("problems", 200, 2000)
 def test_problems_of_one_form_have_one_answer_or_the_same_checker(name, problems):

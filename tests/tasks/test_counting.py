@@ -79,6 +79,7 @@ def test_ranges_that_hold_the_same_numbers_are_one_problem():
     )
 
 
+@pytest.mark.sampled(3, "level")
 @pytest.mark.parametrize("level", range(1, 9))
 def test_levels_are_what_they_say(level):
     family, (count, top, longest) = counting(level=level), LEVELS[level - 1]

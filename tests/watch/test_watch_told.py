@@ -83,6 +83,7 @@ def test_an_alarm_is_one_line_when_it_is_raised(cli):
     assert cli("show", "run", "--json").json["alarms"][0]["rule"] == alarms[0].rule
 
 
+@pytest.mark.slow
 def test_an_alarm_stops_and_the_same_line_goes_on(cli):
     stopped = cli(*WORDS, "--stop-on-alarm")
     first = gd.Run("run").alarms[-1]

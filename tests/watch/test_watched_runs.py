@@ -92,6 +92,7 @@ def test_the_tasks_own_check_is_taken_over_where_it_was_made(tmp_path):
     assert run.batch(0)["truth"].tolist() == run.batch(0)["correct"].tolist()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dies", mostly_slow([6, 13], 13))
 def test_a_run_that_was_killed_raises_the_alarms_of_an_unbroken_one(hacked, tmp_path, monkeypatch, dies):
     done = Recorder.done

@@ -36,6 +36,7 @@ def unbroken(tmp_path_factory):
     return train(made(env="CartPole-v1"), tmp_path_factory.mktemp("whole") / "run")
 
 
+@pytest.mark.sampled(1, "step")
 @pytest.mark.parametrize("step", [1, 2, 3])
 def test_a_killed_run_ends_with_the_same_weights(tmp_path, unbroken, step):
     """Its worlds are in the middle of episodes at every step; they are brought back by their records."""
@@ -76,6 +77,7 @@ def test_sigkill_in_a_world_changes_no_weight(tmp_path, call):
     assert run.weights == whole.weights
 
 
+@pytest.mark.slow
 def test_played_ahead_it_is_resumed_too(tmp_path):
     recipe = made(ahead=True) if "ahead" in find_recipe("ppo_control").knobs() else made().but(ahead=True)
     whole = train(recipe, tmp_path / "whole")

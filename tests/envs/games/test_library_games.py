@@ -107,6 +107,7 @@ SMALL = (  # whose every state is visited in seconds
 )
 
 
+@pytest.mark.sampled(4, "name")
 @pytest.mark.parametrize("name", SMALL)
 def test_players_of_small_games_are_never_shown_the_same_text(name):
     """Every state where somebody moves: one text is one player's, so that a model in all seats can tell them apart."""

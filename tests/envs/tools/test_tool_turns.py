@@ -231,6 +231,7 @@ def test_every_level_keeps_its_promises(family, level):
     assert gd.check_env(f"{name}:{level}", episodes=50)["goals"] == 50
 
 
+@pytest.mark.slow
 def test_sprig_solves_problems_with_its_calculator():
     source = gd.tasks.load("calculator/chain:3")
     result = gd.evaluate("sprig", task=source, env=source.home, tasks=4, sampling=gd.Sampling(temperature=0.0))
