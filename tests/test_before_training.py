@@ -239,6 +239,7 @@ def test_in_python(cli):
         gd.train(again="e")
 
 
+@pytest.mark.slow
 def test_files_of_a_strangers_run_are_not_run_once_more(cli, monkeypatch):
     cli(*TRAIN, "--reward", "my.py:right", "--out", "a")
     assert cli("train", "--again", "a", "--steps", "1", "--out", "b").code == 0

@@ -79,6 +79,7 @@ def example(name: str):
     return load_file(str(ROOT / "examples" / f"{name}.py"), "recipe")
 
 
+@pytest.mark.sampled(1, "name")
 @pytest.mark.parametrize("name", ["nft", "copo", "spo"])
 def test_a_published_method_from_public_names_trains_and_is_short(name, tmp_path):
     path = ROOT / "examples" / f"{name}.py"
@@ -88,6 +89,7 @@ def test_a_published_method_from_public_names_trains_and_is_short(name, tmp_path
     assert run.complete and len(path.read_text().splitlines()) <= 80
 
 
+@pytest.mark.sampled(1, "name")
 @pytest.mark.parametrize(
     "name, told",
     [

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +14,7 @@ import pytest
 from command_line import Cli, command_line, refused
 
 import guerdon as gd
+from guerdon.cli.main import main
 from guerdon.credit.group_relative import centre
 from guerdon.models.tables import tabular
 from guerdon.recipes.curriculum.dr_saf.parts import spare_correct
@@ -58,9 +60,21 @@ def cli(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureF
     return run
 
 
+@pytest.fixture(scope="module")
+def trained_once(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run's folder; nobody changes it."""
+    folder = tmp_path_factory.mktemp("trained")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        Path("formulas.py").write_text(WEIGHTS)
+        assert main((*TRAIN, *HOW, "--reward", "formulas.py:trained", "--out", "a")) == 0
+    return folder / "a"
+
+
 @pytest.fixture
-def trained(cli: Cli) -> Cli:
-    assert cli(*TRAIN, *HOW, "--reward", "formulas.py:trained", "--out", "a").code == 0
+def trained(cli: Cli, trained_once: Path) -> Cli:
+    """The command line beside a copy of that run."""
+    shutil.copytree(trained_once, "a")
     return cli
 
 
@@ -177,7 +191,9 @@ def test_a_run_that_says_nothing_of_its_rewards_is_replayed(trained: Cli) -> Non
     assert trained("replay", "a", "--reward", "formulas.py:low").code == 0 and trained("show", "a").code == 0
 
 
-def test_where_credit_is_found(trained: Cli) -> None:
+def test_where_credit_is_found(cli: Cli) -> None:
+    assert cli(*TRAIN, *HOW, "--reward", "formulas.py:trained", "--out", "a").code == 0
+
     def correct(answer, completion):
         return answer == completion
 

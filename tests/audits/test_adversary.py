@@ -71,6 +71,7 @@ PLANTED = [
 ]
 
 
+@pytest.mark.sampled(2, "planted")
 @pytest.mark.parametrize(
     ("planted", "name"),
     mostly_slow(PLANTED, *(case for case in PLANTED if case[0] not in (first_number, believing_judge, among_many))),
@@ -93,6 +94,7 @@ def test_a_tasks_own_check_has_no_hack(name):
     assert "nothing found" in report.page()
 
 
+@pytest.mark.slow
 def test_numeric_on_rows_has_no_hack():
     report = attack(gd.numeric(), data={"path": SUMS}, calls=700)
     assert report.hacks == [], report.page()

@@ -275,6 +275,7 @@ def the_tool_said_so(episode, completion, target):
     return float(any(completion.removeprefix("= ").strip() in text for text in asked))
 
 
+@pytest.mark.sampled(1, "reward")
 @pytest.mark.parametrize(
     ("reward", "task", "kind"),
     [
@@ -291,6 +292,7 @@ def test_planted_in_worlds(reward, task, kind):
     assert kind in found_by(reward, task, problems=4)
 
 
+@pytest.mark.sampled(1, "task")
 @pytest.mark.parametrize("task", mostly_slow(["hops:3", "asking:2", "shop:2", "forms:2"], "hops:3", "asking:2"))
 def test_the_goal_with_some_credit_on_the_way_is_left_alone(task):
     def goal(episode):

@@ -83,11 +83,13 @@ def test_a_planted_substring_match_is_named_first(task):
     assert [f.harm for f in report.severe] == sorted((f.harm for f in report.severe), reverse=True)
 
 
+@pytest.mark.sampled(1, "task")
 @pytest.mark.parametrize("task", mostly_slow(PLAIN, "json_forms:2", "verify/chain:3"))
 def test_the_tasks_own_check_has_no_severe_finding(task):
     assert audit("verified", task, problems=4).severe == []
 
 
+@pytest.mark.sampled(1, "task")
 @pytest.mark.parametrize("task", mostly_slow(WORLDS, "hops:3", "nim:3"))
 def test_nor_has_it_in_a_world(task):
     report = audit("verified", task, problems=4)
@@ -100,6 +102,7 @@ def test_nor_in_a_sandbox(task):
     assert audit("verified", task, problems=8).severe == []
 
 
+@pytest.mark.sampled(2, "reward")
 @pytest.mark.parametrize(
     ("reward", "name"),
     [

@@ -37,6 +37,7 @@ def test_a_run_ends_after_the_step_that_reaches_its_budget(tmp_path):
     assert run.progress == "7 steps, 56 of 50 samples"
 
 
+@pytest.mark.sampled(1, "unit")
 @pytest.mark.parametrize("unit", ["tokens", "steps"])
 def test_units(tmp_path, unit):
     run = gd.train("grpo", **small(), budget=Budget(12, unit), out=tmp_path / "run")
@@ -52,6 +53,7 @@ def test_the_budget_makes_the_recipe_another_one():
     assert first.hash != second.hash
 
 
+@pytest.mark.slow
 def test_it_resumes_to_the_same_end(tmp_path, monkeypatch):
     from guerdon.training import loop as train
 
@@ -85,6 +87,7 @@ def test_schedules_span_what_the_budget_allows():
     assert budget.steps(40, 500) == 41 and budget.share == 1.0
 
 
+@pytest.mark.slow
 def test_evaluations_are_spread_over_the_budget(tmp_path):
     options = gd.Options(eval_every=0.25, eval_tasks=2, eval_tries=1)
     run = gd.train("grpo", **small(), budget="160:samples", out=tmp_path / "run", options=options)
@@ -134,6 +137,7 @@ def test_the_four_things_by_hand(tmp_path):
     assert run.metrics.column("read").to_pylist() == [30] * 4 and run.metrics.column("updates").to_pylist() == [6] * 4
 
 
+@pytest.mark.sampled(1, "unit")
 @pytest.mark.parametrize(("unit", "steps"), [("read", 3), ("updates", 11)])
 def test_budgets_in_what_is_read_and_in_updates(tmp_path, unit, steps):
     amount = {"read": 61, "updates": 61}[unit]

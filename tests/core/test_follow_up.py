@@ -266,6 +266,7 @@ def self_verification(micro=0, steps=4, verifier_model="policy"):
     return gd.Recipe(models, four(), single_turn(), stages, seats, prompts=4, steps=steps)
 
 
+@pytest.mark.slow
 def test_followers_are_played_counted_and_learned_from():
     seen = Watched(self_verification(), 16)
     for batch, row in zip(seen.batches, seen.rows, strict=True):

@@ -221,7 +221,7 @@ def test_one_share_of_steps_is_all_tracks(build, apart):
 PLAIN = ("chains", "constant"), ("trees", "step"), ("roles", "track")
 
 
-@pytest.mark.sampled(2, "build")
+@pytest.mark.sampled(1, "build")
 @pytest.mark.parametrize(
     ("build", "mean"), mostly_slow(itertools.product(BUILDS, ["step", "track", "constant"]), *PLAIN)
 )

@@ -267,6 +267,7 @@ def test_old_tries_are_in_no_report_and_seen_by_no_curriculum():
     assert float(batch["reward"].mean()) > float(batch["reward"][fresh].mean())
 
 
+@pytest.mark.slow
 def test_micro_batches_change_nothing():
     whole, small = (Watched(recipe(micro=micro), 4) for micro in (0, 1))
     assert torch.allclose(whole.weights, small.weights, rtol=1e-6, atol=1e-8)

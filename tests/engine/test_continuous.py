@@ -96,6 +96,7 @@ def turns(model, count, seed):
     return [Request(*turn) for turn in made]
 
 
+@pytest.mark.sampled(1, "rows")
 @pytest.mark.parametrize("rows", mostly_slow([2, 6, 32], 2, 32))
 def test_a_next_turn_reads_only_what_is_new(model, monkeypatch, rows):
     conversations = [turns(model, 3, seed) for seed in range(6)]

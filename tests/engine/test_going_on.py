@@ -78,6 +78,7 @@ def model(request, tmp_path):
     return small_lm(tmp_path / "lm") if request.param == "small" else models.load("sprig-1.1")
 
 
+@pytest.mark.sampled(2, "model")
 def test_a_turn_that_goes_on_is_a_turn_that_never_stopped(model):
     whole = played(model, stretches(), temperature=0.0, max_tokens=8)
     halves = played(model, stretches(count=2), temperature=0.0, max_tokens=4)

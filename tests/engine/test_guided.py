@@ -80,6 +80,7 @@ def logits_after(model, reply):
         return net.logits(hidden)[len(reply.context) - 1 : -1].float().cpu()
 
 
+@pytest.mark.sampled(1, "how")
 @pytest.mark.parametrize(
     "how",
     [

@@ -46,6 +46,7 @@ def attempts(request):
     return Samples.of(fields, list(range(len(fields))), [n // 2 for n in range(len(fields))])
 
 
+@pytest.mark.sampled(1, "reward")
 @pytest.mark.parametrize(
     "reward",
     [

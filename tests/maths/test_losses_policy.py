@@ -287,6 +287,7 @@ def tries_of(policy, generator, n=64):
     return pack(eps)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "loss",
     [clipped(), *(pytest.param(x, marks=pytest.mark.slow) for x in (clipped(ratio="track"), reweighted(high=0.2)))],

@@ -89,6 +89,7 @@ def test_given_steps_are_in_no_sum_and_no_denominator():
     assert reduce(x, batch, "constant", 2.0) == pytest.approx(1.5)
 
 
+@pytest.mark.sampled(1, "mean")
 @pytest.mark.parametrize("mean", MEANS)
 @given(eps=episode_lists(continuous=False), steps=st.integers(1, 8))
 def test_reductions_of_micro_batches_add_up(mean, eps, steps):
@@ -140,6 +141,7 @@ def learned(loss, batch):
     return found.detach(), policy.weights.logits.grad
 
 
+@pytest.mark.sampled(4, "name")
 @pytest.mark.parametrize("name", LOSSES)
 @examples(0.3)
 @given(eps=episode_lists(continuous=False), seed=st.integers(0, 99))
@@ -160,6 +162,7 @@ def rows_of(batch, loss):
     return Learn("policy", loss).rows(batch, Player({"policy": model()}, roles, None, Sampling(), 0, 1))
 
 
+@pytest.mark.sampled(1, "mean")
 @pytest.mark.parametrize("mean", ["step", "constant"])
 @examples(0.6)
 @given(eps=episode_lists(continuous=False), seed=st.integers(0, 99), data=st.data())

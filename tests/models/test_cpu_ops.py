@@ -117,6 +117,7 @@ STRETCHED = {
 }
 
 
+@pytest.mark.sampled(3, "name")
 @pytest.mark.parametrize("numbers", [1, 13, 1 << 16])
 @pytest.mark.parametrize("name", STRETCHED)
 def test_rows_at_a_time_come_to_the_same(name, numbers, monkeypatch):

@@ -215,6 +215,7 @@ SIZES = {
 }  # fmt: skip
 
 
+@pytest.mark.sampled(2, "kind")
 @pytest.mark.parametrize("kind", ["llama", "mistral", "qwen2", "qwen3", "gemma3_text"])
 def test_a_scorer_is_a_sequence_classifier(tmp_path, kind):
     """Read at the token that ends the turn, alone and in a padded batch, and named as transformers names it."""

@@ -72,6 +72,7 @@ def agree(a, b, terms=LM_TERMS):
 # --- sampling ---------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.sampled(1, "model")
 def test_greedy_is_what_transformers_generates(model):
     theirs = transformers.AutoModelForCausalLM.from_pretrained(model.source)
     for view, reply in zip(VIEWS, answer(model, [request(v, temperature=0.0) for v in VIEWS]), strict=True):
@@ -109,6 +110,7 @@ def test_it_samples_and_reads_as_our_own_decoder_does(tmp_path):
     assert_rounded(ours.net.norm.grad, theirs.net.model.norm.weight.grad, back)
 
 
+@pytest.mark.sampled(1, "model")
 def test_a_reply_depends_on_its_request_alone(model):
     requests = [request(v, seed, max_tokens=3 + 5 * (seed % 3)) for seed in range(5) for v in VIEWS]
     together = answer(model, requests)
@@ -136,6 +138,7 @@ def test_row_by_row_it_is_the_same_to_the_last_bit(neox):
         agree(answer(neox, [one])[0], reply, terms=0)
 
 
+@pytest.mark.sampled(1, "able")
 @pytest.mark.parametrize("able", [(True, False), (False, True), (False, False)])
 def test_what_an_architecture_cannot_do_changes_nothing(neox, monkeypatch, able):
     requests = [request(v, seed) for seed, v in enumerate(VIEWS)]
@@ -205,6 +208,7 @@ def test_turns_and_branches_are_read_as_they_were_sampled(neox):
     assert batch.K == 5 and len(found) == batch.S
 
 
+@pytest.mark.sampled(1, "kind")
 @pytest.mark.parametrize("kind", ["gpt_neox", "phi"])
 def test_how_it_is_read_changes_nothing(tmp_path, monkeypatch, kind):
     model = models.load(made(tmp_path / "model", kind))
@@ -240,6 +244,7 @@ def test_nothing_to_read(neox):
 # --- the loop ---------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", mostly_slow(["gpt_neox", "granite"], "gpt_neox"))
 def test_it_is_trained(tmp_path, kind):
     source = made(tmp_path / "model", kind)
@@ -274,6 +279,7 @@ def test_a_snapshot_keeps_its_weights(neox):
 # --- folders ----------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.sampled(1, "model")
 def test_save_and_load(model, tmp_path):
     models.save(model, tmp_path / "copy")
     with warnings.catch_warnings():

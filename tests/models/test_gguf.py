@@ -44,6 +44,7 @@ def logits(net, seen):
 # --- small files --------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.sampled(3, "shape")
 @pytest.mark.parametrize("shape", SHAPES.values(), ids=SHAPES)
 def test_a_file_comes_out_as_it_went_in(shape, tmp_path):
     net = net_of(**shape)

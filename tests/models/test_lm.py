@@ -369,6 +369,7 @@ def test_knobs_set_later_count(model, tmp_path):
     assert torch.equal(model.net.embed.cpu(), other.net.embed.bfloat16())
 
 
+@pytest.mark.sampled(1, "tied")
 @pytest.mark.parametrize("tied", [True, False])
 def test_transformers_loads_what_is_saved(tmp_path, tied):
     transformers = pytest.importorskip("transformers")

@@ -54,6 +54,7 @@ def said_after(model, token):
     return read[last.to(read.device)]
 
 
+@pytest.mark.sampled(3, "text")
 @pytest.mark.parametrize("text", TOKENS)
 def test_it_is_the_log_prob_of_the_token_as_if_it_had_been_said(model, text):
     read = model.read(batch_of(), ["logp", f"next:{text}"])

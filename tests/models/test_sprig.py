@@ -160,6 +160,7 @@ def test_the_parts_it_plays_reach_their_floors_in_the_mean(card):
 # --- measuring ------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_what_breaks_is_told_and_measured_again_and_takes_nothing_with_it(scripts, tmp_path, capfd):
     cells = scripts("sprig_cells").Cells(tmp_path / "cells.jsonl")
     cells.begin({"problems": 4, "seed": 0})

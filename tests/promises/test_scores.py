@@ -274,6 +274,7 @@ mixed = gd.blend(apart=lambda completion: made(completion), here=here, later=lat
 """
 
 
+@pytest.mark.slow
 def test_one_odd_sample_never_fails_a_whole_request(tmp_path, monkeypatch, tried):
     """Every odd value in one request to a real server, scored in a worker, in the server and awaited; and `remote` of it."""
     monkeypatch.setenv("PYTHONPATH", str(odd_values.__file__).rpartition("/")[0], prepend=":")

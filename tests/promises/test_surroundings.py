@@ -384,6 +384,7 @@ def test_nohup(cli):
     assert Run("a").status == "complete"
 
 
+@pytest.mark.sampled(2, "first")
 @pytest.mark.parametrize("second", ["SIGTERM", "SIGINT"])
 @pytest.mark.parametrize("first", ["SIGHUP", "SIGTERM"])
 def test_a_second_signal_is_taken_at_once(cli, first, second):

@@ -163,6 +163,7 @@ def test_terminals_of_no_size_and_such_that_change(tmp_path, environment, tried)
     tried(4 * len(lines))
 
 
+@pytest.mark.sampled(1, "columns")
 @pytest.mark.parametrize("columns", mostly_slow(["", "0", "1", "many", "-3"], "0", "1", "many"))
 def test_a_width_that_is_none(tmp_path, monkeypatch, columns, tried):
     """COLUMNS that says 0, 1, nothing, a word."""

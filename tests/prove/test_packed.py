@@ -67,6 +67,7 @@ def folder(tmp_path: Path, plain: tuple[Path, dict[str, Any]]) -> Path:
     return folder
 
 
+@pytest.mark.slow
 def test_a_proof_comes_back_to_the_last_digit(tmp_path, plain, folder):
     assert proof_files.read(folder, "mine") == proof_files.read(plain[0], "mine") == plain[1]
     assert proof_files.verdict(folder, "mine") == proof_files.verdict(plain[0], "mine") == brief(plain[1])

@@ -140,6 +140,7 @@ def test_evidence_stays_stale_where_one_number_differs(folder, cli, monkeypatch)
     assert Path("evidence/thrice.json").read_bytes() == before
 
 
+@pytest.mark.slow
 def test_evidence_stays_stale_where_the_rehearsal_does_not_reach_what_changed(folder, monkeypatch):
     """A GPU kernel, where there is no GPU."""
     plant(monkeypatch)

@@ -122,6 +122,7 @@ def test_judges_that_like_something_else(answers):
 # --- the suite ----------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.sampled(4, "setting")
 @pytest.mark.parametrize("setting", SUITE, ids=lambda each: each.name)
 def test_the_arms_of_a_setting_can_be_built_and_differ_in_their_judge_alone(setting):
     claim = setting.claim("x", ablation=setting.baseline)

@@ -182,6 +182,7 @@ def examined(folder, starts, monkeypatch, tasks=8):
     return told, len(sat)
 
 
+@pytest.mark.slow
 def test_runs_from_the_same_weights_sit_the_exam_before_the_first_step_once(tmp_path, monkeypatch):
     apart, six = examined(tmp_path / "apart", None, monkeypatch)
     shared, four = examined(tmp_path / "shared", tmp_path / "starts", monkeypatch)

@@ -76,6 +76,7 @@ def test_a_refusal_is_a_wrong_answer_to_every_family():
 # --- told more often ---------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_how_often_a_try_is_there_follows_its_worth():
     """Three tries worth 1, 0 and -1 at temperature 0.5: of three draws e^2/(e^2+1+e^-2) are the first, and so on."""
     often = torch.zeros(2)

@@ -156,6 +156,7 @@ def test_a_history_is_the_problem_with_the_attempt():
     assert (ask.task.prompt, ask.task.kind, ask.task.meta, ask.n) == ("1 2 = 3", "countdown:3", {"goal": 3}, 2)
 
 
+@pytest.mark.sampled(1, "power")
 @pytest.mark.parametrize(
     ("power", "shares"), [(1.0, [0.6, 0.3, 0.1]), (0.0, [1 / 3] * 3), (2.0, [36 / 46, 9 / 46, 1 / 46])]
 )

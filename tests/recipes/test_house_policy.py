@@ -267,6 +267,7 @@ def test_rloo_with_the_own_try_in_the_mean_is_dr_grpo(wish):
     assert torch.equal(made.weights, watch("dr_grpo", wish("dr_grpo"), steps=2).weights)
 
 
+@pytest.mark.slow
 def test_gspo_on_answers_of_one_step_is_grpo(wish):
     knobs = {"clipped.low": 0.2, "clipped.high": 0.2, "learn.updates": 4}
     made, plain = (watch(name, wish(name), knobs, steps=2) for name in ("gspo", "grpo"))

@@ -191,6 +191,7 @@ def test_a_program_is_debugged_until_it_is_right_or_rounds_are_over(rounds, afte
 # --- the recipe ---------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("knobs", mostly_slow([{}, {"explain": False, "reinforce": 0.0}, {"split": False}], {}))
 def test_it_runs(knobs, tmp_path):
     model = small_lm(tmp_path / "model", max_positions=1024)

@@ -119,6 +119,7 @@ def inner(run):
     return sorted(found, key=lambda each: each.config["budget"]["unit"] == "tokens")
 
 
+@pytest.mark.slow
 def test_the_problem_that_varied_most_fills_every_batch(tmp_path):
     run = study(tmp_path / "run")
     first, second = inner(run)
@@ -142,6 +143,7 @@ def test_each_copy_is_a_group_of_its_own():
     assert repr(inside["made"].stages[2].loss) == "total(terms=[clipped(), kl(weight=0.001), entropy(weight=0.001)])"
 
 
+@pytest.mark.sampled(1, "train")
 @pytest.mark.parametrize(("train", "runs", "problems"), [("any", 1, 1), ("all", 1, 8), ("nothing", 1, 0)])
 def test_what_the_other_arms_are_trained_on(train, runs, problems, tmp_path):
     run = study(tmp_path / "run", train=train)

@@ -247,6 +247,7 @@ def test_dpo_takes_the_losses_of_its_relatives(settings, loss):
         entry.build(slots, {"anchored": "bco", "smoothing": 0.1})
 
 
+@pytest.mark.slow
 def test_labels_and_margins_of_a_file_reach_the_loss(tmp_path):
     """Where nobody knows which is better a policy that is its own reference has nothing to learn."""
     rows = [{"prompt": f"{n}", "chosen": "1", "rejected": "0", "margin": float(n)} for n in range(4)]

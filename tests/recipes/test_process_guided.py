@@ -153,6 +153,7 @@ def test_what_others_said_pulls_by_the_policys_probability_shaped():
     assert loss.silent(batch).tolist() == [False, False]
 
 
+@pytest.mark.slow
 def test_scope_trains_and_refuses_what_it_cannot_check(tmp_path):
     run = gd.train("scope", task="equation:6-7", model="sprig-1.1", steps=1, prompts=1, tries=8, max_tokens=80, options=QUIET, out=tmp_path / "run")  # fmt: skip  # noqa: E501
     numbers = run.metrics.to_pylist()[-1]

@@ -354,6 +354,7 @@ def test_messages_show_the_answer_in_the_last_of_them():
     )
 
 
+@pytest.mark.slow
 def test_intro_learns_from_right_tries_alone():
     slots = {"task": load("equation:6"), "model": gd.models.load("sprig-1.1")}
     knobs = {"prompts": 2, "tries": 4, "max_tokens": 64, "show": "line"}

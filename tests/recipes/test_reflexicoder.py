@@ -145,6 +145,7 @@ def test_moves_along_reflections_are_counted():
     assert numbers["mended"] == numbers["broken"] == 0.25 and numbers["reflections"] == 0.75
 
 
+@pytest.mark.sampled(1, "pay")
 @pytest.mark.parametrize("pay", ["all", "final"])
 def test_it_runs(pay, tmp_path):
     sizes = {"prompts": 2, "tries": 2, "steps": 2, "max_tokens": 8}

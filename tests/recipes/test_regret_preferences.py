@@ -73,6 +73,7 @@ def test_regret_is_what_every_move_gave_away():
     assert float(given.min()) > -1e-8
 
 
+@pytest.mark.slow
 def test_values_are_those_of_value_iteration_in_numpy():
     worlds = random_worlds(4, 2)
     values = best_values(worlds, worlds.reward).numpy()

@@ -58,6 +58,7 @@ def test_a_chain_begins_after_its_first_operation():
     assert (new.shown, new.task.answer) == ("chain 11 *3 -4", task.answer) == ("chain 11 *3 -4", "29")
 
 
+@pytest.mark.sampled(5, "how")
 @pytest.mark.parametrize(
     "name", ["countdown:2", "countdown:6", "countdown:7", "trace:3", "trace:5", "trace:8", "chain:3"]
 )

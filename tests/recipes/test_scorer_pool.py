@@ -120,6 +120,7 @@ def test_what_a_table_foretells():
 TINY = {"pool": 3, "steps": 2, "prompts": 2, "lessons": 4, "problems": 4, "tries": 2, "max_tokens": 8}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["rewardmath", pytest.param("rewardbench-2", marks=pytest.mark.slow)])
 def test_a_study_runs_to_its_end(name, tmp_path):
     small_lm(tmp_path / "m")

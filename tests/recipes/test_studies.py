@@ -394,6 +394,7 @@ def test_a_refinement_that_counts_its_first_run_has_half_the_steps(tmp_path):
     assert ends == {False: 80, True: 40}
 
 
+@pytest.mark.slow
 def test_the_designers_ranking_turned_round_agrees_as_little_as_it_agrees(monkeypatch, tmp_path):
     from guerdon.recipes.curriculum import curriculum_designer as room
 

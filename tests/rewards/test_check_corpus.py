@@ -66,6 +66,7 @@ def test_rates_are_recall_and_precision(script):
     assert script.rates(verdicts) == (2 / 3, 2 / 3)
 
 
+@pytest.mark.sampled(2, "place")
 @pytest.mark.parametrize("place", mostly_slow(range(30), *range(0, 30, 6)))
 def test_every_reward_of_the_corpus(script, place):
     entry = list(script.entries(script.CORPORA / "check_corpus.py"))[place]

@@ -194,6 +194,7 @@ def test_a_form_that_is_worth_more_than_the_truth(tmp_path):
     assert light.ok
 
 
+@pytest.mark.slow
 def test_terms_that_never_vary_are_named_and_tokens_are_counted():
     report, kinds = found(right + gd.length(100_000).weight(0.1) + gd.length(40, margin=1).weight(0.01), problems=2)
     assert kinds == []

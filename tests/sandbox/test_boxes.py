@@ -198,6 +198,7 @@ def see_folder():
         yield Path(folder)
 
 
+@pytest.mark.sampled(1, "lock")
 @pytest.mark.parametrize("processes", [1, 2])
 @pytest.mark.parametrize("lock", ["fcntl.lockf(file, fcntl.LOCK_SH)", "fcntl.fcntl(file, 37, bytes(32))"])
 def test_locks_of_a_program_keep_nobody_out(see_folder, processes, lock):

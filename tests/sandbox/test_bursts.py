@@ -208,6 +208,7 @@ def test_bursts_of_several_processes(monkeypatch, name, n, memory):
         assert not ran.ok and ran.cause is not Cause.BROKEN, ran
 
 
+@pytest.mark.sampled(3, "name")
 @pytest.mark.parametrize("name", ALONE)
 def test_bursts_of_one_process(monkeypatch, name):
     with measured_pool(monkeypatch) as (pool, measured):

@@ -83,6 +83,7 @@ def test_limits_alone_do_without_descriptors_of_processes():
     assert said(before=WITHOUT.format(number=TABLES[MACHINE]["pidfd_open"]), isolation="limits") == ["done "] * 2
 
 
+@pytest.mark.sampled(1, "landlock")
 @pytest.mark.parametrize("landlock", [True, False])
 def test_no_memory_is_shared_by_way_of_the_device_of_zeros(landlock):
     """With Landlock it can be read; without, nothing would keep a program from writing to it, and it is not there."""
@@ -104,6 +105,7 @@ time.sleep(0.2)
 """
 
 
+@pytest.mark.sampled(1, "landlock")
 @pytest.mark.parametrize("landlock", [True, False])
 def test_no_signal_of_a_program_ends_the_first_process_of_its_box(landlock):
     """Landlock lets none through; without it the kernel passes on those that the process has a handler for."""

@@ -28,6 +28,7 @@ def settled(client: TestClient, run: str) -> Any:
         threading.Event().wait(0.005)
 
 
+@pytest.mark.sampled(1, "folder_time")
 @pytest.mark.parametrize("folder_time", ["long ago", "to come"])
 def test_rollouts_that_come_just_after_a_question_are_in_the_next_answer(
     ask: Callable[[Path], TestClient], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, folder_time: str

@@ -398,6 +398,7 @@ def test_what_is_not_there_is_said_in_a_line(ask, small_run, tmp_path):
     assert asked(1, "1.0.0") == (200, "")
 
 
+@pytest.mark.sampled(3, "column")
 @pytest.mark.parametrize(
     "column, value",
     [

@@ -289,6 +289,7 @@ def test_what_labels_name_is_a_filter(shelf, folder):
     assert found(shelf, filter=RolloutFilter(keys={}))["total"] == 0
 
 
+@pytest.mark.slow
 def test_labels_as_people_give_them(ask, tmp_path):
     folder = make_run(tmp_path / "runs" / "a", steps=0)
     one_step(folder, 0, ["a", "b", "c", "d"], reward=[0.0, 1.0, 2.0, 3.0])

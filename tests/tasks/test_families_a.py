@@ -85,6 +85,7 @@ def test_seeds(name, seeds):
             assert (len(steps) if at is None else at) == miss.step, miss
 
 
+@pytest.mark.sampled(3, "name")
 @pytest.mark.parametrize("name", NAMES)
 @little_and_much("count", 200, 800)
 def test_there_are_many_problems_and_meta_is_json(name, count):
@@ -95,6 +96,7 @@ def test_there_are_many_problems_and_meta_is_json(name, count):
         assert all(json.loads(json.dumps(problem.meta)) == problem.meta for problem in made)
 
 
+@pytest.mark.sampled(3, "name")
 @pytest.mark.parametrize("name", NAMES)
 @little_and_much("problems", 50, 200)
 def test_solutions_grow_with_the_level(name, problems):

@@ -39,6 +39,7 @@ def test_contract(family, level, problems):
     assert counts["problems"] == 2 * problems and counts["near misses"] >= 4 * problems
 
 
+@pytest.mark.sampled(3, "family")
 @little_and_much("seeds", 160, 10_000)
 @pytest.mark.parametrize("family", FAMILIES)
 def test_many_seeds_raise_nothing_and_stay_short(family, seeds):
@@ -91,6 +92,7 @@ GARBAGE = st.one_of(
 SOURCES = {family.__name__: [(family(level=n), family(level=n).get("train", n)) for n in LEVELS] for family in FAMILIES}
 
 
+@pytest.mark.sampled(3, "family")
 @pytest.mark.parametrize("family", FAMILIES)
 @given(level=st.sampled_from(LEVELS), keep=st.integers(0, 8), steps=st.lists(GARBAGE, min_size=1, max_size=6))
 @examples(2)

@@ -150,6 +150,7 @@ def test_what_is_a_rewrite(level, text, verdict):
 # --- on every family ----------------------------------------------------------------------------------------------
 
 
+@pytest.mark.sampled(1, "name")
 @pytest.mark.parametrize("name", mostly_slow(NAMES, "countdown", "chain", "grid"))
 @little_and_much("problems", 3, 20)
 def test_rewrites_of_every_family(name, problems):
@@ -178,6 +179,7 @@ def wrong_replies(role: str, task: Task) -> list[str]:
     return [f"= {task.meta['problem']}", f"{task.answer} 1", task.prompt, f"= x{task.answer}"]
 
 
+@pytest.mark.sampled(3, "name")
 @pytest.mark.parametrize("role", ("critique", "reasons", "rubric", "rewrite"))
 @pytest.mark.parametrize("name", mostly_slow(NAMES, "countdown", "chain", "trace", "lists"))
 @little_and_much("problems", 2, 10)
@@ -193,6 +195,7 @@ def test_the_true_reply_is_right_and_others_are_not(name, role, problems):
                 assert source.check(task, reply) == 0.0, (task.prompt, reply)
 
 
+@pytest.mark.sampled(3, "name")
 @pytest.mark.parametrize("name", NAMES)
 def test_rubrics_ask_what_is_sometimes_so(name):
     """Every criterion holds of some attempts and not of others, and two to four of them are asked."""

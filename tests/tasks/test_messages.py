@@ -72,6 +72,7 @@ def test_problems_differ_and_levels_get_longer(name, count):
 TASKS = {name: (make(level=4), make(level=4).get("train", 0)) for name, make in SOURCES.items()}
 
 
+@pytest.mark.sampled(2, "name")
 @pytest.mark.parametrize("name", SOURCES)
 @given(text=st.one_of(st.text(max_size=60), st.text("hintanswer: =0123456789*+-?line\n", max_size=60)))
 @examples(1)

@@ -104,6 +104,7 @@ ASKING = [
 ]
 
 
+@pytest.mark.sampled(2, "name")
 @pytest.mark.parametrize(("name", "form", "knobs", "role"), ASKING)
 def test_each_model_is_asked_in_words_that_it_knows(name, form, knobs, role, worlds, chat):
     def values(model):

@@ -192,6 +192,7 @@ def wrong_replies(source: in_role, task: Task) -> list[str]:
     return [f"{task.answer} 1", task.prompt, problem, f"= {problem.rpartition(' ')[0]}", f"= x{problem}"]
 
 
+@pytest.mark.sampled(6, "name")
 @pytest.mark.parametrize("role", CHECKED)
 @pytest.mark.parametrize("name", NAMES)
 @little_and_much("problems", 2, 10)
@@ -216,6 +217,7 @@ def test_a_tool_user_opens_with_a_call(level):
         assert source.check(task, f"= {task.meta['truth']}") == source.check(task, "call me") == 0.0
 
 
+@pytest.mark.sampled(6, "name")
 @pytest.mark.parametrize("name", NAMES)
 @little_and_much("problems", 6, 40)
 def test_a_proposal_may_be_any_problem_of_the_level(name, problems):

@@ -93,6 +93,7 @@ def test_an_alarm_stops_and_the_same_line_goes_on(cli):
     assert on.code == 0 and gd.Run("run").status == "complete"
 
 
+@pytest.mark.slow
 def test_no_watch_is_no_alarm_and_the_truth_is_scored_all_the_same(cli):
     assert cli(*WORDS, "--no-watch").code == 0
     assert gd.Run("run").alarms == [] and "truth/mean" in gd.Run("run").events(StepDone)[-1].metrics

@@ -109,6 +109,7 @@ def test_a_run_that_was_killed_raises_the_alarms_of_an_unbroken_one(hacked, tmp_
     assert told(run) == told(hacked) and run.weights == hacked.weights
 
 
+@pytest.mark.slow
 def test_an_alarm_stops_a_run_that_then_goes_on(hacked, tmp_path):
     stops = dataclasses.replace(KEPT, stop_on_alarm=True)
     first = next(alarm for alarm in hacked.alarms if alarm.severity == "bad")

@@ -47,6 +47,7 @@ def test_tables_and_columns_are_those_that_sqlglot_finds(query):
     assert schema_names(query) == (set(parts["tables"]), set(parts["columns"]))
 
 
+@pytest.mark.slow
 def test_of_queries_that_run_sqlglot_finds_the_same():
     """Those of the task, right and wrong, and what is left of them with a word changed."""
     pytest.importorskip("sqlglot")
