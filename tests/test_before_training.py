@@ -196,6 +196,7 @@ def test_the_same_once_more_is_the_same(cli):
     assert "again" not in then and "again      a\n" in cli("show", "b").out
 
 
+@pytest.mark.slow
 def test_what_is_said_now_takes_the_place_of_what_was_said_then(cli):
     cli(*TRAIN, "--out", "a")
     said = cli(
@@ -251,6 +252,7 @@ def test_files_of_a_strangers_run_are_not_run_once_more(cli, monkeypatch):
     refused(cli("train", "--again", "a", "--resume", "b"), "--resume continues a run, --again reruns it")
 
 
+@pytest.mark.slow
 def test_another_recipe_once_more_keeps_the_model(cli):
     cli(*TRAIN, "--out", "a")
     said = cli("train", "rloo", "--again", "a", "--steps", "1", "--out", "b")

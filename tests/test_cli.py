@@ -140,6 +140,7 @@ def test_a_run_is_a_model_in_python(cli: Cli) -> None:
         guerdon.models.load("a")
 
 
+@pytest.mark.slow
 def test_a_finished_run_is_a_model_to_train_from(cli: Cli) -> None:
     first = cli(*TRAIN, "--out", "a", "--json").json
     next_words = ("train", "grpo", "--task", "parity", "--model", "a", "--steps", "2", "--eval-tasks", "4", "--json")

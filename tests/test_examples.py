@@ -24,12 +24,14 @@ def test_your_own_task_shows_the_example_as_it_is():
     assert len(DOUBLING.read_text().splitlines()) <= 40
 
 
+@pytest.mark.sampled(1, "level")
 @pytest.mark.parametrize("level", [1, 3, 8])
 def test_the_example_keeps_the_contract(level):
     found = gd.check_task(load_file(str(DOUBLING), "task").doubling(level=level))
     assert found["planted errors"] == 400 * level
 
 
+@pytest.mark.sampled(1, "level")
 @pytest.mark.parametrize("level", [1, 2, 8])
 def test_two_orders_of_one_problem_are_on_one_side(level):
     family = load_file(str(GAP), "task").gap(level=level)

@@ -251,6 +251,7 @@ def test_every_number_of_a_run_is_in_its_folder(whole_run):
     assert data["curves"]["first"] == "correct" and len(data["samples"]["rollouts"]) >= 4
 
 
+@pytest.mark.slow
 def test_numbers_of_all_exams_are_shown(tmp_path):
     task, table = successor(), tabular(length=1)
     exams = [
@@ -335,6 +336,7 @@ def test_who_runs_no_scripts_reads_the_essentials(whole_run, picky_run):
     assert "reward: scores are missing" in write_report(picky_run).read_text()
 
 
+@pytest.mark.slow
 def test_several_roles(tmp_path):
     recipe = gd.Recipe(
         models={"policy": tabular()},

@@ -100,6 +100,7 @@ def test_numeric_on_rows_has_no_hack():
     assert report.hacks == [], report.page()
 
 
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_report():
     first, again, other = (
         attack(here(substring), "chain:2", calls=150, problems=3, seed=s).to_dict() for s in (3, 3, 4)
@@ -118,6 +119,7 @@ def test_scores_that_fail_are_counted_and_are_no_hacks():
     assert all(hack.paid == hack.paid for hack in report.hacks)
 
 
+@pytest.mark.slow
 def test_a_reward_can_be_the_truth():
     """Half a point for a right last line is what the truth wants; the proxy looks for the letters anywhere."""
     truth = here(lambda completion, answer: float(completion.strip().split("\n")[-1] == f"= {answer}"))

@@ -103,6 +103,7 @@ def test_k3_by_hand():
 # --- edits ----------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.sampled(30, "name")
 @pytest.mark.parametrize("name", sorted(ALL_EDITS))
 @pytest.mark.parametrize("text", ["", "x", "b=5\na=8\n= 7"])
 def test_edits_repeat_themselves_and_never_break(name, text):

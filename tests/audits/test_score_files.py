@@ -197,6 +197,7 @@ def test_rewardmath_published_verdicts_of_gpt4o():
     assert round(100 * report["accuracy"], 2) == 24.64 and round(report["MRR"], 4) == 0.4892
 
 
+@pytest.mark.slow
 def test_pairs_of_people_scored_by_a_reward():
     """Real dialogues, scored by their own length: the score is the length, so they are one."""
     report = audit_scores(

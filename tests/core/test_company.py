@@ -95,6 +95,7 @@ def test_the_same_updates_in_the_same_company_end_in_the_same_bits(room, tmp_pat
     assert learned(tmp_path / "a", room) == learned(tmp_path / "b", room)
 
 
+@pytest.mark.sampled(1, "room")
 @pytest.mark.parametrize("room", [200, 20])
 def test_where_others_hold_the_memory_nothing_is_learned_in_other_pieces(room, tmp_path, monkeypatch):
     monkeypatch.setattr(learn, "held_by_others", lambda device: 37 << 30)

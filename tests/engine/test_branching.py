@@ -70,6 +70,7 @@ def test_ways_sampled_together_are_those_sampled_one_after_another():
     ], max_tokens=4))  # fmt: skip
 
 
+@pytest.mark.sampled(1, "model")
 @pytest.mark.parametrize("model", [None, "sprig"])
 def test_with_and_without_an_event_loop_an_episode_is_the_same(model):
     pair = [

@@ -145,6 +145,7 @@ def test_branches_of_one_past_share_it(model):
         np.testing.assert_array_equal(found[ticket].actions, expected.actions)
 
 
+@pytest.mark.slow
 def test_little_memory_means_fewer_rows_at_a_time(model, monkeypatch):
     requests = asks(12, seed=3)
     expected = answer(model, requests)

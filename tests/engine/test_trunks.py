@@ -100,6 +100,7 @@ def test_a_settled_past_is_copied_to_branches(cache):
         assert torch.equal(cache.keys[0, row, :, :10], keys)
 
 
+@pytest.mark.sampled(1, "tries")
 @pytest.mark.parametrize("tries", [1, 3, 17])
 def test_tries_at_a_prompt_are_what_each_is_alone(tries, tmp_path):
     model = small_lm(tmp_path)

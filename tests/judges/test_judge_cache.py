@@ -106,6 +106,7 @@ def _write(file, start):
             cache.put("shared", JudgeAnswer("same"))
 
 
+@pytest.mark.slow
 def test_several_processes_write_at_once(tmp_path):
     file = tmp_path / "c.sqlite"
     workers = [FORKING.Process(target=_write, args=(file, 50 * w)) for w in range(3)]

@@ -67,6 +67,7 @@ def test_sprig_tells_right_from_wrong(reward, attempts):
     assert all(o.detail["why"] for o in found)
 
 
+@pytest.mark.slow
 def test_the_probability_of_yes_is_that_of_the_weights():
     """Recomputed from the model's own logits at the place of the verdict."""
     prompt, solution = "chain 8 +9 -6", "8+9=17\n17-6=12\n= 12"

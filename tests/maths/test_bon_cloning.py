@@ -41,6 +41,7 @@ def test_the_best_of_n_is_the_optimum_under_a_kl(n):
     assert cloned(n) == pytest.approx(target)
 
 
+@pytest.mark.slow
 def test_imitation_of_the_best_of_n_arrives_there():
     batch = example_tries([[1.0] * 3], arm=[0.0, 1.0, 2.0], share=[3 * s for s in cloned(4)])
     logits = torch.zeros(3, requires_grad=True)

@@ -215,6 +215,7 @@ def test_what_it_reads_stays_as_it_was(name):
             assert torch.equal(batch.cols[column].reason, reason), (column, batch.episodes)
 
 
+@pytest.mark.sampled(5, "name")
 @pytest.mark.hypothesis
 @pytest.mark.parametrize("name", CHAINS)
 def test_a_tree_is_the_chains_it_stands_for(name):

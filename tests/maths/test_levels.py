@@ -42,6 +42,7 @@ def test_a_sum_up_is_the_sum_over_the_members(climb, eps):
     assert close(batch.up(x, coarse, of=fine), want)
 
 
+@pytest.mark.sampled(2, "by")
 @pytest.mark.parametrize("by", ["mean", "std", "max", "min", "count"])
 @examples(0.5)
 @given(

@@ -44,6 +44,7 @@ def found(loss, batch):
     return float(total), {n: float(x) for n, x in metrics.items()}
 
 
+@pytest.mark.sampled(5, "name")
 @pytest.mark.parametrize("name", LOSSES)
 def test_the_order_of_tries_changes_nothing(name):
     eps = tries()

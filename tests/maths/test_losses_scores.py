@@ -402,6 +402,7 @@ def test_discriminators_by_hand():
     assert derived(discriminator("side"), batch, {"final": [0.0, 0.0]})[1] == pytest.approx({"told_apart": 0.5})
 
 
+@pytest.mark.slow
 def test_a_discriminator_of_equal_distributions_ends_at_a_half_and_of_others_at_their_ratio():
     """Both sides draw one of three texts, and each text has a score of its own: the optimum is the log-ratio."""
     for own, ends in ((THIRDS, [0.5] * 3), (LESS, [x / (x + y) for x, y in zip(THIRDS, LESS, strict=True)])):

@@ -133,6 +133,7 @@ def test_an_adapter_merged_and_alone(lora_run, tmp_path):
         assert (adapted(tokens).logits - merged(tokens).logits).abs().max() > 0.1  # the adapter says something
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:.*is not among guerdon's own decoders")
 def test_other_architectures_and_types(tmp_path):
     neox = made(tmp_path / "neox", "gpt_neox")
@@ -255,6 +256,7 @@ def test_a_padding_token_that_ends_turns_is_not_padded_with(tmp_path):
     assert same_scores(model, tmp_path / "out").config.pad_token_id not in model.ends
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:.*is not among guerdon's own decoders")
 def test_scorers_of_other_architectures(tmp_path):
     model = scorer_of(made(tmp_path / "neox", "gpt_neox"))

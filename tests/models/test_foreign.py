@@ -131,6 +131,7 @@ def test_a_reply_depends_on_its_request_alone(model):
     assert len({tuple(r.actions) for r in together}) > 8
 
 
+@pytest.mark.slow
 def test_row_by_row_it_is_the_same_to_the_last_bit(neox):
     neox.rows = 1
     requests = [request(v, seed) for seed, v in enumerate(VIEWS)]

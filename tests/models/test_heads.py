@@ -226,6 +226,7 @@ def test_recipes_give_one_number_to_any_language_model(tmp_path):
         with_head(lm(source=str(tmp_path / "lm"), value=head(outputs=3)))
 
 
+@pytest.mark.slow
 def test_a_foreign_model_is_trained_with_a_critic_and_its_card_says_what_it_is(tmp_path):
     source = made_foreign(tmp_path / "neox", "gpt_neox")
     run = gd.train(
@@ -258,6 +259,7 @@ def test_on_a_cpu_auto_is_float32_and_so_is_the_hash(build):
     assert build().dtype == "auto" and "dtype" not in repr(build())
 
 
+@pytest.mark.sampled(1, "least")
 @pytest.mark.parametrize("least, name", [(10, "bfloat16"), (10_000_000, "float32")])
 def test_on_a_gpu_it_goes_by_the_number_of_weights(build, monkeypatch, least, name):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)

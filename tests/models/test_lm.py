@@ -143,6 +143,7 @@ def test_what_is_sampled_is_what_is_read(model):
     assert (found["entropy"] > 0).all() and found["logp"].requires_grad
 
 
+@pytest.mark.sampled(1, "cut")
 @pytest.mark.parametrize("cut", [{"top_k": 3}, {"top_p": 0.5}, {"min_p": 0.2}])
 def test_cut_distributions_record_their_own_log_probs(model, cut):
     replies = answer(model, [request(view, seed, **cut) for seed in range(3) for view in VIEWS])
@@ -150,6 +151,7 @@ def test_cut_distributions_record_their_own_log_probs(model, cut):
     assert np.concatenate([r.logp for r in replies]).mean() > np.concatenate([r.logp for r in plain]).mean()
 
 
+@pytest.mark.sampled(1, "cut")
 @pytest.mark.parametrize("cut", [{"top_k": 3}, {"top_p": 0.5}, {"min_p": 0.2}])
 def test_cut_distributions_are_read_as_they_were_sampled(model, cut):
     asked = [request(view, seed, temperature=0.8, **cut) for seed in range(3) for view in VIEWS]

@@ -234,6 +234,7 @@ def test_merged_is_what_it_computes_with(model, tmp_path):
     assert torch.equal(logits(below.net), logits(model.net))
 
 
+@pytest.mark.sampled(1, "dtype")
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
 def test_save_and_load_give_the_same_model_back(tmp_path, dtype):
     model = lm(str(plain_folder(tmp_path / "plain")), dtype=dtype, lora=4, lora_alpha=6.0)

@@ -71,6 +71,7 @@ def test_it_is_the_log_prob_of_the_token_as_if_it_had_been_said(model, text):
             torch.testing.assert_close(a, b, atol=2e-4 * float(b.abs().max() + 1e-3), rtol=1e-3)
 
 
+@pytest.mark.sampled(1, "model")
 def test_several_at_once_and_nothing_at_all(model):
     names = [f"next:{text}" for text in TOKENS]
     both = model.read(batch_of(), names)

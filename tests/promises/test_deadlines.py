@@ -144,7 +144,6 @@ def test_a_call_that_hangs_is_stopped_on_a_busy_core(pool, core, how):
     assert time.monotonic() - start < 25.0, "that was the cap"
 
 
-@pytest.mark.slow
 @on_linux
 def test_the_clock_ends_a_call_in_any_case(pool, core, monkeypatch):
     """A call that is let run a quarter of the time and continues for ever: the cap by the clock ends it."""

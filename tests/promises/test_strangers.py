@@ -99,6 +99,7 @@ def test_files_of_a_strangers_run_are_not_run(cli, monkeypatch, tried):
     assert cli("list", "runs", "--dir", ".").code == 0 and not Path("evil-was-here").exists()
 
 
+@pytest.mark.slow
 def test_who_looked_at_the_files_may_say_so(cli, monkeypatch):
     """`--trust` and `trust=True`, for each verb that runs files of a run."""
     begun(cli)

@@ -143,6 +143,7 @@ def test_what_is_known_comes_from_records(tmp_path, folder, plain, recipes, monk
 # --- without the runs ---------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_who_has_no_runs_is_told_where_they_are_and_still_sees_verdicts(folder, tmp_path, recipes, monkeypatch, capsys):
     (folder.parent.parent / "records" / RECORDS).unlink()
     line = missing_records(folder, "mine", "nothing")

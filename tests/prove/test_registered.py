@@ -199,6 +199,7 @@ def test_evidence_of_earlier_editions_does_not_count(tmp_path, edition):
         proof_files.read_all(tmp_path)
 
 
+@pytest.mark.slow
 def test_what_is_known_of_one_folder_serves_another(tmp_path, how, monkeypatch):
     """Evidence alone, without a run folder or a ledger, is enough to go on with."""
     name = write_recipes(tmp_path / "mine.py", claim_of())

@@ -124,6 +124,7 @@ def test_every_arm_has_its_own_best_rate(path, known):
     assert rates["default"] == 0.1 and rates["factor"] == pytest.approx(1 / 9) and len(rates["scores"]) == 5
 
 
+@pytest.mark.slow
 def test_a_best_rate_at_the_edge_of_seven_fails_a_gate(path, known):
     trial = trial_of(path, claim_of())
     runs = play([trial], known, lambda what, at, seed: 0.6 - 0.01 * at + 0.1 * SWING[seed % 8] * (what == "mine"))

@@ -149,6 +149,7 @@ def test_observe_sorts_tries_by_kind():
     assert tallied.choose.latest == {"countdown:1": [0.0], "countdown:2": [1.0, 0.5], "countdown:3": []}
 
 
+@pytest.mark.slow
 def test_draws_follow_the_shares_and_take_problems_of_a_kind_in_turn():
     source = load("countdown:1-3")
     draws = bandit(source, boltzmann(tau=0.5), tries=5)

@@ -190,6 +190,7 @@ def test_any_selection_may_say_what_is_enough(wish):
     assert chosen(run.batches[0], ExamplePlay()).group("ask")[1] >= 2
 
 
+@pytest.mark.slow
 def test_a_run_that_was_broken_off_draws_what_it_would_have_drawn(tmp_path, wish):
     wish["settings"]["tries"] = 2  # so that many groups agree, and more is asked
     whole = train(NAME, tmp_path / "whole", wish)

@@ -415,6 +415,7 @@ def test_the_recipes_of_the_page_build_as_they_stand_there():
         assert f"| `{name}" in page.partition("## What to know about each")[2]
 
 
+@pytest.mark.sampled(3, "name")
 @pytest.mark.parametrize(
     "name", ["grpo", "copo", "dmpo", "expo", "nft", "noisy-rewards-rpr", "par", "poise", "prerl-dsrl"]
 )

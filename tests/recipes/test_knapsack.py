@@ -276,6 +276,7 @@ def test_it_is_grpo_with_another_curriculum():
     assert repr(made.curriculum) == "knapsack(task=parity(), gain=False)"
 
 
+@pytest.mark.slow
 def test_with_no_room_to_choose_it_is_grpo(tmp_path):
     bound = train(tmp_path / "a", least=4, most=4)
     assert bound.weights == train(tmp_path / "b", "grpo", **{"clipped.mean": "step"}).weights

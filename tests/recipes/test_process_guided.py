@@ -326,6 +326,7 @@ def test_tp_grpo_trains(judge, tmp_path):
     assert run.metrics.to_pylist()[-1]["thoughts/judged"] > 0.0
 
 
+@pytest.mark.sampled(1, "name")
 @pytest.mark.parametrize("name", ["scope", "t-reg", "tp-grpo-thought"])
 def test_all_arms_of_a_claim_can_be_built(name):
     (claim,) = find_recipe(name).claims

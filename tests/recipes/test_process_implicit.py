@@ -183,6 +183,7 @@ def greedy():
     return recipe.stages[0](batch, play), recipe.stages[1], play
 
 
+@pytest.mark.slow
 def test_a_line_played_on_greedily_is_as_right_as_the_greedy_solution(greedy):
     batch, stage, play = greedy
     labels = stage(batch, play).cols["labels"]

@@ -142,6 +142,7 @@ def test_without_a_second_telling_it_is_the_house_process_reward_model():
     assert plain.hash == one.hash != tiny("biprm", "chain:1-2", second="forward").but(exams=[]).hash
 
 
+@pytest.mark.slow
 def test_biprm_learns_from_both_tellings_and_counts_them(tmp_path, scorer):
     """And is examined by both, on tries of the model that it grew from."""
     made = {
@@ -211,6 +212,7 @@ def test_facts_are_stated_in_any_order():
     assert stated("b\na\nc", "a\nb") == 1.0 and stated("", "a\nb") == 0.0
 
 
+@pytest.mark.slow
 def test_fin_prm_is_taught_on_one_domain_and_examined_on_another(tmp_path, scorer):
     knobs = {"tries": 2, "rollouts": 1, "max_tokens": 12}
     made = tiny("fin-prm", "chain:1", scorer, taught_on="addition:1", **knobs)

@@ -61,6 +61,7 @@ ARMS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.sampled(1, "arm")
 @pytest.mark.parametrize("arm", ARMS)
 def test_each_learns_what_can_be_learned(arm, tmp_path):
@@ -98,6 +99,7 @@ def test_lists_and_the_ends_of_them_are_of_the_same_trees():
         assert (learner.on.column, learner.on.least, learner.on.which) == ("correct", 0.25, which)
 
 
+@pytest.mark.sampled(1, "name")
 @pytest.mark.parametrize("name", ["tempo", "spo", "tpo"])
 def test_each_runs_on_rows_of_your_own_and_another_model(name, tmp_path):
     file = tmp_path / "mine.jsonl"

@@ -169,6 +169,7 @@ def test_planted_errors_are_explained_and_put_right():
     assert 0.3 < sum(count > 0 for count in counts) / 60 < 0.7 and set(counts) == {0, 1, 2}
 
 
+@pytest.mark.slow
 def test_wrong_programs_are_shown_with_a_call_that_they_fail():
     source = gd.tasks.load("functions:4", checker="plain")
     for n in range(60):

@@ -129,6 +129,7 @@ def test_the_soft_maximum_over_policies_is_the_best_value_once_the_best_policy_i
     assert reader.values(worlds.reward) == pytest.approx(best_values(worlds, worlds.reward), abs=1e-3)
 
 
+@pytest.mark.slow
 def test_a_regret_learner_finds_the_way_where_the_other_cannot():
     """In a corridor segments of two moves that never go past the end say nothing of the constant by partial return."""
     world = corridor(-1.0, 1.0)

@@ -129,6 +129,7 @@ def test_a_step_by_hand():
     assert told[1][1:] == pytest.approx((float(grads.abs().sum()), float(grads.square().sum().sqrt())))
 
 
+@pytest.mark.slow
 def test_the_same_seed_learns_the_same_and_digits_are_learned():
     split = digits(0)
     a, b = (fitted(0, split.train, sgd(lr=rex(0.3), momentum=0.9), 100, 50) for _ in range(2))

@@ -126,6 +126,7 @@ def test_an_edit_of_the_reward_that_is_asked_for_is_no_game_and_in_no_lesson_but
     assert drawn == {f"{kind}:1" for kind in (*GAMES, *HELPFUL)}
 
 
+@pytest.mark.sampled(3, "kind")
 @pytest.mark.parametrize("kind", MAKERS)
 def test_situations_are_problems_with_both_sides(kind):
     source, sly = situations(kind), situations(kind, 1.0)

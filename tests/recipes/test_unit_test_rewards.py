@@ -57,6 +57,7 @@ def test_levels_may_be_mixed(folder):
     assert problem.level == 2 and gd.score_samples(reward, [right]).whole[0] > 1.0
 
 
+@pytest.mark.slow
 def test_it_trains(folder, tmp_path):
     recipe = built("verpo", folder)
     run = gd.train(recipe, steps=2, out=tmp_path / "run", options=gd.Options(eval_tasks=2), progress=False)

@@ -74,6 +74,7 @@ def test_a_file_is_made_early_and_is_there_before_its_event(tmp_path, watched):
     assert not [*(tmp_path / "run" / "rollouts").glob(".*")]
 
 
+@pytest.mark.slow
 def test_files_and_events_are_those_of_a_run_that_writes_when_a_step_is_done(tmp_path, monkeypatch):
     gd.train(recipe(), seed=1, out=tmp_path / "early", options=OPTIONS)
     monkeypatch.setattr(early_rollouts.EarlyRollouts, "begin", lambda *given: None)

@@ -155,6 +155,7 @@ def test_repairs_played_at_once_end_as_they_do_one_by_one():
     assert asyncio.run(at_once()) == [asyncio.run(played(*each)) for each in plays]
 
 
+@pytest.mark.slow
 def test_all_boxes_killed_in_the_middle_of_a_step_change_no_verdict(short, monkeypatch):
     source, samples = sql_samples()
     samples = [each for each in samples if each["completion"] not in (ENDLESS, HUNGRY)]

@@ -89,6 +89,7 @@ def test_saying_nothing_is_new_once():
     assert told(new, "") == pytest.approx([0.0], abs=1e-12)
 
 
+@pytest.mark.slow
 def test_what_was_learned_is_no_longer_surprising():
     curious = rnd()
     first = told(curious, "the cat sat", "so 4")

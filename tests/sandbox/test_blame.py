@@ -204,6 +204,7 @@ def lost(*_: object) -> Ran:
     raise SandboxLost("the sandbox did not answer")
 
 
+@pytest.mark.sampled(7, "way")
 @pytest.mark.parametrize("way", WAYS, ids=lambda way: way.how)
 def test_every_way_to_end(pool, way, monkeypatch):
     if way.whose == "machine":

@@ -89,6 +89,7 @@ def test_no_group_is_left_and_honest_programs_lose_nothing(group):
     assert not [path for path in beside.glob("guerdon-*") if path not in group.folders.values()]
 
 
+@pytest.mark.sampled(1, "cgroups")
 @pytest.mark.parametrize("cgroups", ["", "0::/\n", "4:memory:/a\n8:pids:/a\n"])
 def test_a_machine_without_groups_refuses(monkeypatch, cgroups):
     """No groups, only some of them, and version 2 without its controllers: one line, and no box runs without what was asked."""

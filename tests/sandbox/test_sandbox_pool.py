@@ -129,6 +129,7 @@ def test_a_cancelled_program_is_ended_and_the_next_one_runs(others):
         assert asyncio.run(cancel(pool)) == "next\n"
 
 
+@pytest.mark.slow
 def test_loops_threads_and_forked_processes_share_a_pool():
     async def several(pool: SandboxPool) -> list[str]:
         return [ran.stdout for ran in await asyncio.gather(*(pool.python(f"print({n})") for n in range(6)))]

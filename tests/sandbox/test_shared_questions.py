@@ -196,6 +196,7 @@ def test_a_box_that_was_not_through_counts_for_nothing():
     assert not any(ran.ok for each in told for ran in each)
 
 
+@pytest.mark.slow
 def test_all_boxes_killed_in_the_middle_come_to_the_same(alone):
     names = [name for name in QUERIES if name not in ("never ends", "memory", "one large value")]
     others = zygotes()

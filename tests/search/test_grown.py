@@ -104,6 +104,7 @@ def test_a_stop_string_ends_an_answer_and_is_not_in_it():
     assert not any(s.end is End.STOPPED for _, path in paths(batch) for s in path[:-1])
 
 
+@pytest.mark.slow
 def test_sprig_solves_line_by_line():
     model = models.load("sprig-1.1")
     _, trees = played(sampled_tree(branch=(2, 1, 1), tokens=0), model, [Ask(task("chain 3 +4 *2"), 1)], max_tokens=60)

@@ -103,6 +103,7 @@ def test_a_group_stays_together_in_micro_batches(tmp_path):
     assert run.evaluations[-1]["pass@1"] > run.evaluations[0]["pass@1"] + 0.5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("mix", "steps"), mostly_slow([("track", 3), ("track", 25), ("step", 25)], ("track", 3)))
 def test_denoising_steps_are_actions_and_the_picture_is_paid(tmp_path, mix, steps):
     run = learn("denoising", tmp_path / "run", mix=mix, steps=steps)

@@ -170,6 +170,7 @@ def greedy(tmp_path_factory: pytest.TempPathFactory) -> str:
     return out
 
 
+@pytest.mark.slow
 def test_a_credit_that_cannot_be_replayed_is_stood_in_for_and_that_is_said(greedy: str) -> None:
     told = RewardBench("exact", greedy).replay(0, {})
     theirs = gd.replay(greedy, gd.exact(), credit=centre("correct"), column="correct", progress=False)

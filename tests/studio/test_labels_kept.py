@@ -124,6 +124,7 @@ for n in range(25):
 """
 
 
+@pytest.mark.slow
 def test_two_writers_at_once_lose_no_line(tmp_path: Path) -> None:
     writers = [subprocess.Popen([sys.executable, "-c", WRITER, str(tmp_path), name]) for name in "ab"]
     assert [writer.wait() for writer in writers] == [0, 0]

@@ -348,6 +348,7 @@ def test_duckdb_reaches_nothing_else(shelf, tmp_path):
     assert not (tmp_path / "out.csv").exists() and not (tmp_path / "x.duckdb").exists()
 
 
+@pytest.mark.slow
 def test_only_the_last_runs_stay_open_and_nothing_is_left(tmp_path, monkeypatch):
     monkeypatch.setattr(index_shelf, "OPEN", 2)
     for name in "abcd":

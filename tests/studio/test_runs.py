@@ -388,6 +388,7 @@ def test_any_metric_is_shown_or_left_out(ask: Ask, tmp_path: Path, odd: Any) -> 
         json.loads(answer.text, parse_constant=pytest.fail)
 
 
+@pytest.mark.slow
 def test_what_is_long_is_cut(tmp_path: Path, ask: Ask) -> None:
     huge = "x" * 5_000_000
     names_of = {f"mine/{n}": 1.0 for n in range(500)}

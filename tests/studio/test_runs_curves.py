@@ -148,6 +148,7 @@ def test_what_cannot_be_compared_is_told(ask: Ask, tmp_path: Path) -> None:
     assert wrong.status_code == 422 and "nope" in wrong.json()["error"]
 
 
+@pytest.mark.slow
 def test_evidence_that_ships(ask: Ask, tmp_path: Path) -> None:
     client = ask(tmp_path)
     claims = client.get("/api/runs/evidence").json()["claims"]

@@ -62,6 +62,7 @@ def in_any_order(prompt):
     return f"{sorted(shown.split())} {asked}"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", mostly_slow(["countdown", "sorting", "lookup"], "countdown"))
 @little_and_much("problems", 500, 1500)
 def test_no_exam_problem_is_a_training_problem_in_another_order(name, problems):

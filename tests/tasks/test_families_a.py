@@ -66,6 +66,7 @@ def test_the_contract_holds(name, level, problems):
     assert counts["near misses"] >= 4 * problems
 
 
+@pytest.mark.sampled(3, "name")
 @pytest.mark.parametrize("name", NAMES)
 @little_and_much("seeds", 100, 10_000)
 def test_seeds(name, seeds):
@@ -111,6 +112,7 @@ def test_solutions_grow_with_the_level(name, problems):
     assert sizes[-1] > 2 * sizes[0]
 
 
+@pytest.mark.sampled(3, "name")
 @pytest.mark.parametrize("name", NAMES)
 def test_junk_is_wrong_and_raises_nothing(name):
     for family, found in every(name, 3):
@@ -121,6 +123,7 @@ def test_junk_is_wrong_and_raises_nothing(name):
             assert family.check(found, junk) == family.check(found, f"= {junk}") == 0.0, junk
 
 
+@pytest.mark.sampled(3, "name")
 @pytest.mark.parametrize("name", NAMES)
 def test_one_wrong_character_is_found_where_it_is(name):
     signs, pattern = {"boolean": ("tf", r"\b[tf]\b"), "lookup": (digits + ascii_lowercase, "[0-9a-z]")}.get(
@@ -140,6 +143,7 @@ PIECES = st.sampled_from([*"0123456789+-*/()=:;<> x#tfabcd", "and", "or", "not",
 TEXTS = st.one_of(st.text(), st.lists(PIECES, max_size=40).map("".join), st.text("0123456789+-*/()=x ", max_size=60))
 
 
+@pytest.mark.sampled(3, "name")
 @pytest.mark.parametrize("name", NAMES)
 @given(
     steps=st.lists(TEXTS, max_size=4), start=st.integers(0, 3), seed=st.integers(0, 400), level=st.sampled_from(LEVELS)

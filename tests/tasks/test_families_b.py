@@ -62,6 +62,7 @@ def test_many_seeds_raise_nothing_and_stay_short(family, seeds):
             assert miss.step == (len(wrong) if found is None else found), (task.prompt, miss)
 
 
+@pytest.mark.sampled(3, "family")
 @pytest.mark.parametrize("family", FAMILIES)
 @little_and_much("count", 150, 1500)
 def test_there_are_many_problems_and_levels_get_longer(family, count):
@@ -131,6 +132,7 @@ def test_a_changed_prompt_is_no_problem_or_a_sound_one(family, level, data):
         )
 
 
+@pytest.mark.sampled(3, "family")
 @pytest.mark.parametrize("family", FAMILIES)
 def test_a_problem_belongs_to_its_level(family):
     prompts = {level: [family(level=level).get("train", i).prompt for i in range(50)] for level in LEVELS}
@@ -141,6 +143,7 @@ def test_a_problem_belongs_to_its_level(family):
 # --- other ways to the answer -------------------------------------------------------------------------------------------
 
 
+@pytest.mark.sampled(5, "level")
 @pytest.mark.parametrize("level", LEVELS)
 @pytest.mark.parametrize("family", [lists, strings, clock])
 def test_every_order_the_checker_accepts_ends_in_the_answer(family, level):

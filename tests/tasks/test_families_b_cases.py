@@ -104,6 +104,7 @@ def reference_list(values, op):
     return table[name]()
 
 
+@pytest.mark.sampled(3, "level")
 @pytest.mark.parametrize("level", LEVELS)
 def test_lists_agree_with_python(level):
     for task in problems(lists(level=level)):
@@ -132,6 +133,7 @@ def test_strings_by_hand():
     assert family.first_wrong(gone, ["rot 1: bcaa", "del a: bc"]) == 0
 
 
+@pytest.mark.sampled(3, "level")
 @pytest.mark.parametrize("level", LEVELS)
 def test_strings_agree_with_python(level):
     for task in problems(strings(level=level)):

@@ -52,6 +52,7 @@ def test_every_problem_comes_back(name, problems):
             assert json.dumps(found.meta) == json.dumps(task.meta)  # tables in the same order too
 
 
+@pytest.mark.sampled(3, "name")
 @pytest.mark.parametrize("name", NAMES)
 @little_and_much("problems", 20, 100)
 def test_a_problem_belongs_to_its_level(name, problems):
@@ -288,6 +289,7 @@ def test_no_text_makes_reading_fail(name, text, level):
     assert found is None or found.prompt == f"{name} {text}"
 
 
+@pytest.mark.sampled(3, "name")
 @pytest.mark.parametrize("name", NAMES)
 @given(data=st.data(), level=st.sampled_from(LEVELS), index=st.integers(0, 200))
 def test_a_changed_prompt_is_no_problem_or_a_sound_one(name, data, level, index):

@@ -196,6 +196,7 @@ def test_no_way_on_where_none_is_known():
     assert checked(family, task, "3*125=375\n2*5=11\n= 5").endswith("2*5=11 -")  # so the attempt's line stands
 
 
+@pytest.mark.sampled(3, "name")
 @pytest.mark.parametrize("name", family_names())
 def test_every_near_miss_is_seen_in_right_lines(name):
     """All the lines a judge marks and the work it goes on with are right, and the wrong line is not among them."""

@@ -132,6 +132,7 @@ def test_a_truth_that_breaks_is_counted_and_stops_nothing(tmp_path):
     assert not any("nothing was learned from those" in line for line in run.warnings)
 
 
+@pytest.mark.slow
 def test_rules_of_ones_own_are_kept_with_the_run(tmp_path):
     from guerdon.watch.gap_rules import proxy_gap
 

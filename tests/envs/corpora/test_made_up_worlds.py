@@ -64,6 +64,7 @@ def tasks_of(source, count):
     return [source.get(split, index) for split in ("train", "test") for index in range(count)]
 
 
+@pytest.mark.sampled(3, "count")
 @pytest.mark.parametrize("count", [1, pytest.param(50, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("level", LEVELS)
 def test_the_texts_alone_lead_to_the_answer(level, count):
@@ -77,6 +78,7 @@ def test_the_texts_alone_lead_to_the_answer(level, count):
         assert label == task.answer, task
 
 
+@pytest.mark.sampled(3, "level")
 @pytest.mark.parametrize(
     ("level", "count"), [(1, 3), (5, 3), (8, 3), *[pytest.param(n, 50, marks=pytest.mark.slow) for n in LEVELS]]
 )

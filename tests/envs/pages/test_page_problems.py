@@ -54,6 +54,7 @@ def gold_reaches(kind, level, index):
         assert told["least"] == told["steps"] and told["unwanted"] == []
 
 
+@pytest.mark.sampled(2, "kind")
 @pytest.mark.parametrize("kind", KINDS)
 def test_gold_reaches_the_goal_at_every_level(kind):
     for level in range(1, 9):
@@ -136,6 +137,7 @@ def test_doing_what_a_page_says_is_told_and_fails():
     assert visit.outcome()["lured"] == 1 and "lures" not in visit.begin() and visit.goal["lures"][0] not in visit.prompt
 
 
+@pytest.mark.sampled(2, "kind")
 @pytest.mark.parametrize(
     ("kind", "level"), [("forms", 6), ("menus", 8), ("shop", 7), ("tables", 8), ("inbox", 6), ("cursor", 5)]
 )

@@ -229,6 +229,7 @@ def test_limits_and_refusals_of_attempts():
 # --- a planner and who carries it out ----------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("two", [False, True])
 def test_planner_and_executor_both_learn(two, tmp_path):
     source = gd.envs.planned("parity", ask="plan {prompt}")

@@ -85,6 +85,7 @@ def test_it_keeps_its_promises():
     gd.check_task(gd.tasks.functions(level=4), problems=3)
 
 
+@pytest.mark.sampled(1, "level")
 @pytest.mark.parametrize("level", mostly_slow(LEVELS, 1, 4))
 def test_every_level_keeps_its_promises(level):
     family = gd.tasks.functions(level=level, checker="plain")
@@ -135,6 +136,7 @@ def test_solutions_pass_and_planted_errors_fail(problems):
         assert passed_now(program, task.meta["tests"], "plain") == passed
 
 
+@pytest.mark.slow
 def test_tests_are_easy_and_hard():
     """Of the tests some are passed by most planted errors, and some by few."""
     family = gd.tasks.functions(level=4, checker="plain")

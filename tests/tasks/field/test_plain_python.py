@@ -88,6 +88,7 @@ def test_what_it_does_not_know_it_says(body):
         called_plainly(f"def f(xs):\n {body}", "f", [[[1, 2]]])
 
 
+@pytest.mark.sampled(5, "body")
 @pytest.mark.parametrize(
     "body",
     [
