@@ -18,6 +18,7 @@ from guerdon import tasks as tasks
 from guerdon import worlds as worlds
 from guerdon.audits.auditing import audit as audit
 from guerdon.audits.auditing import check_reward as check_reward
+from guerdon.bridges.gym_reward import gym_reward as gym_reward
 from guerdon.bridges.remote_reward import remote as remote
 from guerdon.core.batch import Batch as Batch
 from guerdon.core.batch import Pairs as Pairs

@@ -50,6 +50,7 @@ from guerdon.training.catalog import find_recipe
 from guerdon.training.homes import bring_home, move_home
 from guerdon.training.record import Options
 from guerdon.training.unmet_needs import other_rows, refuse_unmet, refuse_untaken
+from guerdon.worlds.step_rewards import as_step_reward
 
 SHOWN_BAD = 3  # skipped rows named one by one
 
@@ -149,7 +150,11 @@ def build(request: RunRequest, typed: Container[str] = ()) -> Built:
         )
     entry = request.recipe if isinstance(request.recipe, RecipeEntry) else find_recipe(request.recipe)
     task = task_for(entry, request)
-    slots = {"task": task, "model": find_model(request.model), "reward": reward_for(request.reward, task)}
+    slots = {
+        "task": task,
+        "model": find_model(request.model),
+        "reward": reward_of(entry, request.reward, task),
+    }
     fit(task, [slots["model"]])
     judged = slots["reward"] is not None or entry.needs.answers is False  # by a reward, or by the method itself
     if isinstance(task, rows) and not (task.has_answers or hasattr(task, "solution") or judged):
@@ -305,6 +310,11 @@ def _policy_of(run: RunFolder) -> Path:
     if manifest_owner(policy, MODEL_SUMS) not in ("", run.run_id()):
         raise Damaged(f"{run.shown(policy)} is the model of another run: put the model of this run back")
     return policy
+
+
+def reward_of(entry: RecipeEntry, wanted: Any, task: TaskSource | None) -> Any:
+    """A reward of env steps, for a recipe that takes an environment; of text for others."""
+    return as_step_reward(wanted) if "env" in entry.knobs() else reward_for(wanted, task)
 
 
 def reward_for(wanted: Any, task: TaskSource | None) -> Any:

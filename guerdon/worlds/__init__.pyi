@@ -5,3 +5,4 @@ from guerdon.worlds.gymnasium_world import open_world as open_world
 from guerdon.worlds.lock_step import gym as gym
 from guerdon.worlds.sources import episodes as episodes
 from guerdon.worlds.sources import streams as streams
+from guerdon.worlds.step_rewards import step_reward as step_reward

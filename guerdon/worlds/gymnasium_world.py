@@ -18,8 +18,10 @@ import numpy as np
 from guerdon.core.errors import UserError, in_a_line, nearest, require_extra, unknown
 from guerdon.core.user_file import find_in_file
 from guerdon.worlds.spaces import Row, actions_of, views_of
+from guerdon.worlds.step_rewards import copied
 
 FLAGS = (bool, np.bool_)
+SUCCESS = ("success", "is_success")  # of an environment's info: Meta-World's name, and stable-baselines3's
 LONGEST = 10_000  # steps of an episode where neither the environment nor anyone else bounds it
 
 
@@ -27,13 +29,14 @@ class NotFinite(Exception):
     """A reward or a view that is not a number: the episode failed."""
 
 
-def open_world(env: Any, options: Mapping[str, Any] | None = None, limit: int = 0) -> SomeWorld:
+def open_world(env: Any, options: Mapping[str, Any] | None = None, limit: int = 0, watched: bool = False) -> SomeWorld:
     """An environment by its Gymnasium id, by FILE.py:NAME of a function that makes it, or by such a function.
 
     Args:
         env: the id, the file and name, or the function.
         options: keyword arguments of the function, or of `gymnasium.make`.
         limit: steps after which an episode is cut; 0: the environment's own bound, or 10,000.
+        watched: keep what a reward of env steps reads.
 
     >>> import guerdon as gd
     >>> world = gd.worlds.open_world("CartPole-v1")
@@ -41,7 +44,8 @@ def open_world(env: Any, options: Mapping[str, Any] | None = None, limit: int = 
     (4, (2,), (4,))
     """
     name, make = title_of(env), maker_of(env)
-    return SomeWorld(name, make(**dict(options or {})) if make is not None else _made(str(env), options or {}), limit)
+    made = make(**dict(options or {})) if make is not None else registered(str(env), options or {})
+    return SomeWorld(name, made, limit, watched)
 
 
 def title_of(env: Any) -> str:
@@ -60,7 +64,8 @@ def maker_of(env: Any) -> Any:
     return env
 
 
-def _made(name: str, options: Mapping[str, Any]) -> Any:
+def registered(name: str, options: Mapping[str, Any]) -> Any:
+    """The environment of a Gymnasium id; one line where there is none, or it cannot be made."""
     try:
         import gymnasium
     except ImportError as error:
@@ -85,7 +90,8 @@ def _made(name: str, options: Mapping[str, Any]) -> Any:
 
 class SomeWorld:
     """An environment, `env`, with views as rows of numbers and actions as rows: `view` is what it shows now, `name` what it is
-    called, and an episode is cut after `limit` steps.
+    called, and an episode is cut after `limit` steps. One that is `watched` keeps its last step, `did`, for a reward of env
+    steps, and what `settle` says that this paid.
 
     >>> import guerdon as gd
     >>> world = gd.worlds.open_world("MountainCar-v0", limit=2)
@@ -94,8 +100,8 @@ class SomeWorld:
     [(-1.0, False, False), (-1.0, False, True)]
     """
 
-    def __init__(self, name: str, env: Any, limit: int = 0) -> None:
-        self.name, self.env, self.limit = name, env, limit or LONGEST
+    def __init__(self, name: str, env: Any, limit: int = 0, watched: bool = False) -> None:
+        self.name, self.env, self.limit, self.watched = name, env, limit or LONGEST, watched
         for method in ("reset", "step", "observation_space", "action_space"):
             if not hasattr(env, method):
                 raise UserError(f"{name} is not a Gymnasium environment: {type(env).__name__} has no `{method}`")
@@ -104,6 +110,10 @@ class SomeWorld:
         self.seed, self.total = 0, 0.0
         self.taken: list[Any] = []  # actions of the episode so far
         self.view: Row = np.zeros(self.views.size, np.float32)
+        self.seen: Any = None  # the last observation, as the environment gave it
+        self.did: tuple[Any, ...] = ()  # the fields of `step_rewards.Steps`
+        self.paid, self.parts = 0.0, dict[str, float]()
+        self.success: bool | None = None
 
     @property
     def steps(self) -> int:
@@ -116,13 +126,17 @@ class SomeWorld:
         if not isinstance(given, tuple) or len(given) != 2:
             raise UserError(f"{self.name}: reset returned {_said(given)}: Gymnasium's returns an observation and info")
         self.seed, self.taken, self.total = seed, [], 0.0
+        self.paid, self.parts, self.success = 0.0, {}, None
         self.view = self._row(given[0], "reset")
+        if self.watched:
+            self.seen = copied(given[0])
         return self.view
 
     def step(self, action: Any) -> tuple[Row, float, bool, bool]:
         """Take an action, as actors give it: what is shown next, the reward, whether the episode is over, whether it is cut."""
         self.taken.append(action)
-        given = self.env.step(self.actions.of(action))
+        does = self.actions.of(action)
+        given = self.env.step(does)
         if not isinstance(given, tuple) or len(given) != 5:
             raise UserError(
                 f"{self.name}: step returned {_said(given)}: Gymnasium's returns an observation, a reward, terminated,"
@@ -144,7 +158,31 @@ class SomeWorld:
             )
         self.view = self._row(seen, "step")
         self.total += reward
-        return self.view, reward, bool(over), bool(cut) or (len(self.taken) >= self.limit and not over)
+        over, cut = bool(over), bool(cut) or (len(self.taken) >= self.limit and not over)
+        if info:
+            self._note(info)
+        if self.watched:
+            self.did = (self.seen, does, seen, reward, over, cut, info)
+            self.seen = copied(seen)
+        return self.view, reward, over, cut
+
+    def _note(self, info: Any) -> None:
+        """Whether the goal was reached, at this step or before, where the environment says so."""
+        said = next((info[name] for name in SUCCESS if name in info), None)
+        if said is not None:
+            self.success = bool(self.success) or bool(said)
+
+    def settle(self, pay: float, parts: Mapping[str, float]) -> None:
+        """What a reward paid for the last step."""
+        self.paid += pay
+        for name, value in parts.items():
+            self.parts[name] = self.parts.get(name, 0.0) + value
+
+    def summary(self) -> dict[str, Any]:
+        """Of an episode that ended: what it was paid, its steps, and whether its goal was reached, where that is known."""
+        of_reward = {"env_return": self.total, "parts": dict(self.parts)} if self.watched else {}
+        reached = {} if self.success is None else {"success": self.success}
+        return {"return": self.paid if self.watched else self.total, "steps": self.steps, **of_reward, **reached}
 
     def kept(self) -> dict[str, Any]:
         """What `bring_back` needs: JSON and tensors, for a checkpoint."""
@@ -154,6 +192,7 @@ class SomeWorld:
             "seed": self.seed,
             "actions": torch.from_numpy(np.asarray(self.taken)),
             "view": torch.from_numpy(self.view),
+            **({"paid": self.paid, "parts": dict(self.parts)} if self.watched else {}),
         }
 
     def bring_back(self, kept: Mapping[str, Any]) -> None:
@@ -161,6 +200,7 @@ class SomeWorld:
         self.reset(int(kept["seed"]))
         for action in kept["actions"].numpy():
             self.step(action)
+        self.paid, self.parts = kept.get("paid", 0.0), dict(kept.get("parts", {}))
         if not np.array_equal(self.view, kept["view"].numpy()):
             raise UserError(
                 f"{self.name} does not repeat under its seed: after the same {self.steps} actions it shows something else, so"

@@ -21,6 +21,7 @@ from guerdon.core.play import Play, Seats, Together, seats_alone
 from guerdon.core.task import Ask
 from guerdon.worlds.gymnasium_world import NotFinite, SomeWorld, open_world, title_of
 from guerdon.worlds.spaces import Row
+from guerdon.worlds.step_rewards import as_step_reward
 
 
 @part
@@ -42,6 +43,8 @@ class gym:
         limit: steps after which an episode is cut; 0: the environment's own bound, or 10,000.
         options: keyword arguments for making it.
         role: the role that acts.
+        reward: pays for each step in the environment's place: a `step_reward`, a function as it takes, or FILE.py:NAME of one.
+            Of an episode that ended, `info` then has the environment's own `env_return`, and sums of components, `parts`.
 
     >>> import guerdon as gd
     >>> env = gd.worlds.gym("CartPole-v1", at_once=4)
@@ -54,10 +57,14 @@ class gym:
     limit: int = knob(default=0, ge=0)
     options: dict[str, Any] = knob(factory=dict)
     role: str = "policy"
+    reward: Any = knob(default=None, absent=None)
 
     streams: dict[str, Any] = state(factory=dict)  # of the worlds that are in the middle of an episode, their records
     going: dict[str, SomeWorld] | None = live()  # these worlds
     spare: list[SomeWorld] | None = live()  # worlds to begin an episode in
+
+    def __post_init__(self) -> None:
+        self.reward = as_step_reward(self.reward)
 
     @property
     def roles(self) -> tuple[str, ...]:
@@ -74,7 +81,9 @@ class gym:
         return world
 
     def take(self) -> SomeWorld:
-        return self.spare.pop() if self.spare else open_world(self.env, self.options, self.limit)
+        return (
+            self.spare.pop() if self.spare else open_world(self.env, self.options, self.limit, self.reward is not None)
+        )
 
     def give(self, world: SomeWorld) -> None:
         self.spare = [*(self.spare or ()), world]
@@ -95,11 +104,15 @@ class gym:
         self.streams = streams if world is None else {**streams, key: world.kept()}
 
     def observe(self, batch: Any, play: Play) -> None:
-        """Note the mean return and length of the episodes that ended in a step."""
+        """Note the means over the episodes that ended in a step: return, length, success; under a reward the environment's own
+        return, and components."""
         ended = [episode.info for episode in batch.episodes if "return" in episode.info]
-        if ended:
-            play.log(episode_return=float(np.mean([info["return"] for info in ended])))
-            play.log(episode_steps=float(np.mean([info["steps"] for info in ended])))
+        for name in ("return", "steps", "success", "env_return"):
+            said = [info[name] for info in ended if name in info]
+            if said:
+                play.log(**{f"episode_{name}": float(np.mean(said))})
+        for name in dict.fromkeys(name for info in ended for name in info.get("parts", ())):
+            play.log(**{f"episode_part/{name}": float(np.mean([info["parts"].get(name, 0.0) for info in ended]))})
 
     def play_many(self, asks: Sequence[Ask], together: Together) -> list[Episode]:
         waiting = deque(
@@ -111,9 +124,30 @@ class gym:
         while playing := _refilled(playing, waiting):
             views = np.array([lane.view for lane in playing], np.float32)
             actions, logp = together.act(self.role, [lane.tried for lane in playing], views)
-            for lane, view, action, each in zip(playing, views, actions, logp, strict=True):
-                lane.act(view, action, each)
+            tried = zip(playing, views, actions, logp, strict=True)
+            stepped = [lane for lane, view, action, each in tried if lane.step(view, action, each)]
+            for lane, pay in zip(stepped, self._pay(stepped), strict=True):
+                lane.settle(pay)
         return [episode for lane in lanes for episode in lane.episodes]
+
+    def _pay(self, stepped: Sequence[_Lane]) -> list[float | NotFinite]:
+        """What each world's last step was paid, or why nothing."""
+        if self.reward is None:
+            return [lane.own for lane in stepped]
+        return self._by_reward([lane.world for lane in stepped])
+
+    def _by_reward(self, worlds: Sequence[SomeWorld]) -> list[float | NotFinite]:
+        if not worlds:
+            return []
+        paid = self.reward.pay_each([world.did for world in worlds])
+        pays: list[float | NotFinite] = []
+        for i, world in enumerate(worlds):
+            if i in paid.why:
+                pays.append(NotFinite(paid.told(i, self.name, f"step {world.steps} of seed {world.seed}")))
+            else:
+                world.settle(float(paid.total[i]), paid.of(i))
+                pays.append(float(paid.total[i]))
+        return pays
 
     @seats_alone
     async def play(self, ask: Ask, seats: Seats) -> Episode:
@@ -123,11 +157,16 @@ class gym:
         while not (over or cut):
             said = await seats[self.role].act(view)
             view, pay, over, cut = world.step(said.actions[0])
+            if self.reward is not None:
+                (given,) = self._by_reward([world])
+                if isinstance(given, NotFinite):
+                    raise given
+                pay = given
             seats.reward(**{self.role: pay})
         if not over:
             seats.cut(**{self.role: view})
         self.give(world)
-        return seats.episode(**{"return": world.total, "steps": world.steps})
+        return seats.episode(**world.summary())
 
 
 def seed_of(ask: Ask, own: int) -> int:
@@ -170,23 +209,31 @@ class _Lane:
         except Exception as error:  # noqa: BLE001 - the environment's own code; what it raised is recorded
             self._fail(error)
 
-    def act(self, view: Row, action: Any, logp: Any) -> None:
-        """Take an action at a view, and end what ends with it."""
+    def step(self, view: Row, action: Any, logp: Any) -> bool:
+        """Take an action at a view; whether the environment took it."""
         self.views.append(view)
         self.actions.append(action)
         self.logp.append(logp)
         try:
-            self.view, pay, done, cut = self.world.step(action)
+            self.view, self.own, self.done, self.cut = self.world.step(action)
         except UserError:
             raise
         except Exception as error:  # noqa: BLE001 - the same
             self.rewards.append(float("nan"))
             self._fail(error)
+            return False
+        return True
+
+    def settle(self, pay: float | NotFinite) -> None:
+        """Take the pay of the last action, and end what ends with it."""
+        if isinstance(pay, NotFinite):
+            self.rewards.append(float("nan"))
+            self._fail(pay)
             return
         self.rewards.append(pay)
         self.left -= 1
-        if done or cut:
-            self._end(End.DONE if done else End.CUT, **{"return": self.world.total, "steps": self.world.steps})
+        if self.done or self.cut:
+            self._end(End.DONE if self.done else End.CUT, **self.world.summary())
             self._next()
         elif self.key and not self.left:
             self._end(End.CUT)

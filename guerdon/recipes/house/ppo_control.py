@@ -34,6 +34,7 @@ from guerdon.worlds.sources import episodes, streams
 
 @recipe("ppo_control", family="house", paper="arXiv:1707.06347", needs=Needs(world="the environment that --env names"))
 def ppo_control(
+    reward: Any = None,  # of env steps, in the environment's place: FILE.py:NAME of a function, or a gd.worlds.step_reward
     *,
     env: Any = "CartPole-v1",  # a Gymnasium id, FILE.py:NAME of a function that makes an environment, or such a function
     worlds: int = 8,  # table 5 of the paper; with the horizon, the 2,048 env steps of table 3
@@ -54,7 +55,7 @@ def ppo_control(
 ) -> Recipe:
     """PPO in an environment of Gymnasium's kind, with an actor and a critic of two nets."""
     made = find_in_file(env, "environment") if isinstance(env, str) and ".py:" in env else env
-    place = gym(made, at_once=worlds, limit=limit)
+    place = gym(made, at_once=worlds, limit=limit, reward=reward)
     world = place.opened()
     actor = mlp(world.views.size, world.actions.choices, world.actions.moves, hidden)
     loss = clipped(low=clip, high=clip, mean="step") + value(weight=value_weight)
