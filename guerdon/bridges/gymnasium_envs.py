@@ -10,7 +10,7 @@ import numpy as np
 from gymnasium.vector import AutoresetMode
 
 from guerdon.core.errors import RunStopped
-from guerdon.worlds.step_rewards import FIELDS, Paid, Steps, copied, row_of, rows_of, stacked, step_reward
+from guerdon.worlds.step_rewards import FIELDS, Paid, Steps, copied, rows_of, step_reward, with_rows
 
 
 class RewardedEnv(gymnasium.Wrapper[Any, Any, Any, Any]):
@@ -36,7 +36,13 @@ class RewardedEnv(gymnasium.Wrapper[Any, Any, Any, Any]):
             seed = "" if self.begun is None else f" of seed {self.begun}"
             raise RunStopped(paid.told(0, self.title, f"step {self.steps}{seed}"))
         self.shown = copied(shown)
-        return shown, float(paid.total[0]), over, cut, {**info, "env_reward": float(own), "reward_parts": paid.of(0)}
+        return (
+            shown,
+            float(paid.total[0]),
+            over,
+            cut,
+            {**info, "env_reward": float(own), "reward_parts": paid.each()[0]},
+        )
 
 
 class RewardedVectorEnv(gymnasium.vector.VectorWrapper[Any, Any, Any, Any, Any]):
@@ -77,10 +83,7 @@ class RewardedVectorEnv(gymnasium.vector.VectorWrapper[Any, Any, Any, Any, Any])
         """What each action led to: where the next episode has begun already, the last view of the one before."""
         if self.mode is not AutoresetMode.SAME_STEP or not ended.any():
             return shown
-        rows = [row_of(shown, i) for i in range(self.num_envs)]
-        for i in np.flatnonzero(ended).tolist():
-            rows[i] = infos["final_obs"][i]
-        return stacked(rows)
+        return with_rows(shown, {i: infos["final_obs"][i] for i in np.flatnonzero(ended).tolist()})
 
     def _infos(self, paid: Paid, own: Any, acted: Any) -> dict[str, Any]:
         """Components as Gymnasium has them in the info of vectorised environments: arrays, and which worlds have them."""
@@ -107,6 +110,7 @@ def _only(steps: Steps, index: Any) -> Steps:
 
 
 def title_of_env(env: Any) -> str:
-    """What an environment is called, in messages."""
-    spec = getattr(env, "spec", None)
-    return str(spec.id) if spec is not None else type(env.unwrapped).__name__
+    """What an environment is called, in messages; of several, the first one."""
+    one = (getattr(env.unwrapped, "envs", None) or [env])[0]
+    spec = getattr(one, "spec", None)
+    return str(spec.id) if spec is not None else type(one.unwrapped).__name__

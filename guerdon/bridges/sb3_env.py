@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 from stable_baselines3.common.vec_env import VecEnv, VecEnvWrapper
 
+from guerdon.bridges.gymnasium_envs import title_of_env
 from guerdon.core.errors import RunStopped
-from guerdon.worlds.step_rewards import Steps, copied, row_of, stacked, step_reward
+from guerdon.worlds.step_rewards import Steps, copied, step_reward, with_rows
 
 
 class RewardedVecEnv(VecEnvWrapper):  # type: ignore[misc]
@@ -19,7 +20,7 @@ class RewardedVecEnv(VecEnvWrapper):  # type: ignore[misc]
 
     def __init__(self, venv: VecEnv, paid_by: step_reward) -> None:
         super().__init__(venv)
-        self.paid_by, self.steps = paid_by, 0
+        self.paid_by, self.title, self.steps = paid_by, title_of_env(venv), 0
         self.shown: Any = None
         self.actions: Any = None
 
@@ -37,18 +38,13 @@ class RewardedVecEnv(VecEnvWrapper):  # type: ignore[misc]
         self.steps += 1
         led_to, cut = shown, np.zeros(self.num_envs, bool)
         if ended.any():
-            rows = [row_of(shown, i) for i in range(self.num_envs)]
-            for i in np.flatnonzero(ended).tolist():
-                rows[i], cut[i] = infos[i]["terminal_observation"], infos[i].get("TimeLimit.truncated", False)
-            led_to = stacked(rows)
+            last = np.flatnonzero(ended).tolist()
+            led_to = with_rows(shown, {i: infos[i]["terminal_observation"] for i in last})
+            cut[last] = [infos[i].get("TimeLimit.truncated", False) for i in last]
         paid = self.paid_by.pay(Steps(self.shown, self.actions, led_to, own, ended & ~cut, cut, infos))
         for i in paid.why:
-            raise RunStopped(paid.told(i, self._title(), f"step {self.steps} of world {i}"))
-        for i, (info, pay) in enumerate(zip(infos, own.tolist(), strict=True)):
-            info["env_reward"], info["reward_parts"] = pay, paid.of(i)
+            raise RunStopped(paid.told(i, self.title, f"step {self.steps} of world {i}"))
+        for info, pay, parts in zip(infos, own.tolist(), paid.each(), strict=True):
+            info["env_reward"], info["reward_parts"] = pay, parts
         self.shown = copied(shown)
         return shown, paid.total.astype(np.float32), ended, infos
-
-    def _title(self) -> str:
-        specs = self.venv.get_attr("spec")
-        return str(specs[0].id) if specs and specs[0] is not None else type(self.venv.unwrapped).__name__

@@ -141,11 +141,11 @@ class gym:
             return []
         paid = self.reward.pay_each([world.did for world in worlds])
         pays: list[float | NotFinite] = []
-        for i, world in enumerate(worlds):
+        for i, (world, parts) in enumerate(zip(worlds, paid.each(), strict=True)):
             if i in paid.why:
                 pays.append(NotFinite(paid.told(i, self.name, f"step {world.steps} of seed {world.seed}")))
             else:
-                world.settle(float(paid.total[i]), paid.of(i))
+                world.settle(float(paid.total[i]), parts)
                 pays.append(float(paid.total[i]))
         return pays
 

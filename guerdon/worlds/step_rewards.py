@@ -10,7 +10,7 @@ from __future__ import annotations
 import dataclasses
 import inspect
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -42,9 +42,11 @@ class Steps:
     def __len__(self) -> int:
         return len(self.reward)
 
-    def at(self, i: int, names: Sequence[str]) -> dict[str, Any]:
-        """What is named, of one step."""
-        return {name: row_of(getattr(self, name), i) for name in names}
+    def each(self, names: Sequence[str]) -> Iterator[dict[str, Any]]:
+        """What is named, of one step after another."""
+        columns = [_in_rows(getattr(self, name), len(self)) for name in names]
+        rows = zip(*columns, strict=True) if names else iter([()] * len(self))
+        return (dict(zip(names, row, strict=True)) for row in rows)
 
     def pick(self, i: int) -> Steps:
         """One step, as a batch."""
@@ -60,9 +62,11 @@ class Paid:
     parts: dict[str, Numbers]
     why: dict[int, tuple[str, str]]
 
-    def of(self, i: int) -> dict[str, float]:
-        """The components of a step."""
-        return {name: float(each[i]) for name, each in self.parts.items() if each[i] == each[i]}
+    def each(self) -> list[dict[str, float]]:
+        """The components of each step."""
+        columns = [each.tolist() for each in self.parts.values()]
+        rows = zip(*columns, strict=True)
+        return [{name: v for name, v in zip(self.parts, row, strict=True) if v == v} for row in rows]
 
     def told(self, i: int, env: str, where: str) -> str:
         """Why a step failed, in a line."""
@@ -143,7 +147,7 @@ class step_reward:
     def pay(self, steps: Steps) -> Paid:
         """What it gives to steps. It is called once, or for each; where one call for all breaks, for each alone."""
         if not self.batched:
-            return self._joined([self._one(steps.at(i, self.wants)) for i in range(len(steps))])
+            return self._joined([self._one(fields) for fields in steps.each(self.wants)])
         try:
             given = self.called(**{name: getattr(steps, name) for name in self.wants})
         except UserError:
@@ -152,9 +156,9 @@ class step_reward:
             if len(steps) == 1:
                 return self._joined([self._raised(error)])
             alone = [self.pay(steps.pick(i)) for i in range(len(steps))]
-            return self._joined([each.why.get(0) or each.of(0) for each in alone])
+            return self._joined([each.why.get(0) or each.each()[0] for each in alone])
         parts = {name: self._column(name, value, len(steps)) for name, value in self._named(given).items()}
-        return self._finite(parts, {})
+        return self._finite({str(name): column for name, column in parts.items()}, {})
 
     def _raised(self, error: Exception) -> tuple[str, str]:
         return f"the reward {self.name} raised {in_a_line(error)}", ""
@@ -167,14 +171,18 @@ class step_reward:
             raise
         except Exception as error:  # noqa: BLE001 - the same
             return self._raised(error)
-        return {name: self._number(name, value) for name, value in self._named(given).items()}
+        named = self._named(given)
+        try:
+            return {name: float(value) for name, value in named.items()}
+        except (TypeError, ValueError):
+            return {name: self._number(name, value) for name, value in named.items()}
 
     def _named(self, given: Any) -> Mapping[str, Any]:
-        if not isinstance(given, Mapping):
+        if type(given) is not dict and not isinstance(given, Mapping):
             return {self.name: given}
         if not given:
             raise UserError(f"reward {self.name} returned no component: it returns a number, or numbers by name")
-        return {str(name): value for name, value in given.items()}
+        return given
 
     def _number(self, name: str, value: Any) -> float:
         try:
@@ -200,23 +208,24 @@ class step_reward:
         return column
 
     def _joined(self, each: Sequence[dict[str, float] | tuple[str, str]]) -> Paid:
-        names = dict.fromkeys(name for one in each if isinstance(one, dict) for name in one)
         why = {i: one for i, one in enumerate(each) if isinstance(one, tuple)}
         given = [one if isinstance(one, dict) else {} for one in each]
-        there = {name: np.array([one.get(name, 0.0) for one in given], np.float64) for name in names}
-        paid = self._finite(there or {self.name: np.zeros(len(each))}, why)
-        for name, column in paid.parts.items():
-            column[[name not in one for one in given]] = np.nan
+        names = dict.fromkeys(name for one in given for name in one) or [self.name]
+        paid = self._finite({str(n): np.array([one.get(n, 0.0) for one in given], np.float64) for n in names}, why)
+        if any(len(one) < len(names) for one in given):
+            for name, column in zip(names, paid.parts.values(), strict=True):
+                column[[name not in one for one in given]] = np.nan
         return paid
 
     def _finite(self, parts: dict[str, Numbers], why: dict[int, tuple[str, str]]) -> Paid:
         """The sum of components, and what is wrong with those that are not finite."""
-        total = np.sum(list(parts.values()), 0)
+        total = sum(parts.values(), np.zeros(len(next(iter(parts.values())))))
         for i in np.flatnonzero(~np.isfinite(total)).tolist():
             wrong = [name for name, column in parts.items() if not math.isfinite(column[i])]
             value = parts[wrong[0]][i] if wrong else total[i]
             why.setdefault(i, (f"the reward is {value:g}", f", component {(wrong or [self.name])[0]!r}"))
-        total[list(why)] = np.nan
+        if why:
+            total[list(why)] = np.nan
         return Paid(total, parts, why)
 
 
@@ -247,18 +256,33 @@ def copied(seen: Any) -> Any:
     return tuple(copied(each) for each in seen) if isinstance(seen, tuple) else seen
 
 
-def row_of(batch: Any, i: int) -> Any:
-    """One row of arrays, or of dicts and tuples of arrays."""
-    if isinstance(batch, Mapping):
-        return {name: row_of(each, i) for name, each in batch.items()}
-    return tuple(row_of(each, i) for each in batch) if isinstance(batch, tuple) else batch[i]
-
-
 def rows_of(batch: Any, index: Any) -> Any:
     """Some rows, by a slice or their numbers, as a batch."""
     if isinstance(batch, Mapping):
         return {name: rows_of(each, index) for name, each in batch.items()}
     return tuple(rows_of(each, index) for each in batch) if isinstance(batch, tuple) else batch[index]
+
+
+def _in_rows(batch: Any, n: int) -> list[Any]:
+    """Rows one after another; of arrays of numbers and flags, those of Python, which are faster one by one."""
+    if isinstance(batch, np.ndarray):
+        return batch.tolist() if batch.ndim == 1 else list(batch)
+    if isinstance(batch, Mapping):
+        columns = {name: _in_rows(each, n) for name, each in batch.items()}
+        return [{name: column[i] for name, column in columns.items()} for i in range(n)]
+    return list(zip(*(_in_rows(each, n) for each in batch), strict=True)) if isinstance(batch, tuple) else list(batch)
+
+
+def with_rows(batch: Any, rows: Mapping[int, Any]) -> Any:
+    """The same rows, with others in the place of some."""
+    if isinstance(batch, Mapping):
+        return {name: with_rows(each, {i: row[name] for i, row in rows.items()}) for name, each in batch.items()}
+    if isinstance(batch, tuple):
+        return tuple(with_rows(each, {i: row[n] for i, row in rows.items()}) for n, each in enumerate(batch))
+    changed = np.array(batch)
+    for i, row in rows.items():
+        changed[i] = row
+    return changed
 
 
 def stacked(each: Sequence[Any]) -> Any:
