@@ -87,3 +87,54 @@ class Moving(Counting):
     def step(self, action):
         self.taken.append(np.array(action))
         return *super().step(0)[:4], {}
+
+
+class Limited(Counting):
+    """Ends after four steps whatever is done, and does not show the time; told as `terminated`, or `truncated`."""
+
+    def __init__(self, cut=False):
+        super().__init__(4, cut)
+
+    def seen(self):
+        return np.array([self.begun, 0, self.last], np.float32)
+
+
+class Goal(Counting):
+    """A walk on a line to 3; the end is told as `terminated`, or wrongly as `truncated`. It pays at the goal, or `for_still` at
+    every step in which nothing is done."""
+
+    def __init__(self, cut=False, for_still=0.0):
+        super().__init__(30, cut)
+        self.cut, self.for_still = cut, for_still
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.place = int(self.np_random.integers(-3, 3))
+        return self.seen(), {}
+
+    def seen(self):
+        return np.array([getattr(self, "place", 0), 0, 0], np.float32)
+
+    def gold(self):
+        return 1
+
+    def step(self, action):
+        self.t, self.place = self.t + 1, self.place + int(action)
+        over = self.place >= 3
+        pay = 1.0 if over else self.for_still * (1 - int(action))
+        return self.seen(), pay, over and not self.cut, (over and self.cut) or self.t >= self.length, {"success": over}
+
+
+class Leaking(Counting):
+    """An episode changes the next: what it begins at grows."""
+
+    def __init__(self):
+        super().__init__()
+        self.played = 0
+
+    def reset(self, *, seed=None, options=None):
+        self.played += 1
+        return super().reset(seed=seed)
+
+    def seen(self):
+        return super().seen() + np.float32(self.played)

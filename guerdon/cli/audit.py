@@ -16,6 +16,7 @@ from guerdon.cli.options import Json, Model, Task, examples, takes_data
 from guerdon.cli.output import UNBOUNDED, Output
 from guerdon.cli.typed_names import refuse_typos
 from guerdon.core.errors import UserError
+from guerdon.runs.headline import plain
 
 if TYPE_CHECKING:
     from guerdon.audits.report import AuditReport
@@ -109,7 +110,27 @@ def audit_reward_verb(
 
 @takes_data
 def check(
-    reward: Reward,
+    reward: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="REWARD",
+            help="FILE.py:NAME (TRL's form too), a built-in reward, a reward model's folder, http://..., or: verified.",
+        ),
+    ] = None,
+    env: Annotated[
+        str | None,
+        typer.Option(
+            "--env",
+            metavar="ID|FILE.py:NAME",
+            help="An environment of Gymnasium's kind, and REWARD of its steps, instead of a reward of text.",
+        ),
+    ] = None,
+    reward_option: Annotated[
+        str | None, typer.Option("--reward", metavar="FILE.py:NAME", help="Another way to name REWARD.")
+    ] = None,
+    episodes: Annotated[
+        int, typer.Option("--episodes", metavar="N", min=2, help="Episodes of each player of --env.")
+    ] = 8,
     task: Task = None,
     rows: Any = None,
     labels: Labels = None,
@@ -126,7 +147,21 @@ def check(
     wrong and paid like a right answer, a right answer that is not paid, and a reward that raises or is not deterministic: then
     the exit code is 1. With --model its own tries are judged too. With --labels it is tested on what people called right, wrong
     or a hack, and needs no task.
+
+    With --env an environment is tested, alone or with a reward of its steps: does it repeat under its seed, are `terminated`
+    and `truncated` right, is all that it shows and pays finite, do players that act at random, do nothing, or know the way
+    (the environment's own method `gold()`) earn what they should, and does the reward agree with the environment's own.
     """
+    if reward is not None and reward_option is not None:
+        raise UserError(f"two rewards, {reward} and --reward {reward_option}: name one")
+    reward = reward if reward is not None else reward_option
+    if env is not None:
+        for name, given in {"--task": task, "--data": rows, "--labels": labels, "--model": model, "--out": out}.items():
+            if given is not None:
+                raise UserError(f"{name} is for rewards of text: remove it or --env")
+        return check_env(Output(as_json), env, reward, episodes, seed)
+    if reward is None:
+        raise UserError("check needs a reward (guerdon check my.py:right --task trace:3) or an environment (--env ID)")
     output = _started("check", reward, task, rows, labels, model, as_json)
     from guerdon.audits.auditing import check_reward
 
@@ -134,6 +169,41 @@ def check(
         reward, task, data=rows, labels=labels, model=model, tries=tries, problems=problems, seed=seed
     )
     return _reported(output, report, out)
+
+
+def check_env(output: Output, env: str, reward: str | None, episodes: int, seed: int) -> int:
+    """Of an environment, and a reward of its steps: what players earn, then what was found."""
+    from guerdon.worlds.checking import check as check_world
+
+    report = check_world(env, reward, episodes=episodes, seed=seed)
+    known = [name for name in ("return", "env_return", "success", "steps") if any(name in p for p in report.players)]
+    shown = [
+        (
+            p["player"],
+            *(plain(p[name]) if name in p else "" for name in known),
+            f"{plain(p['low'])} to {plain(p['high'])}",
+        )
+        for p in report.players
+    ]
+    if shown:
+        output.table(("player", *(name.replace("_", " ") for name in known), "returns"), shown)
+    parts = [
+        (p["player"], "  ".join(f"{n} {plain(v)}" for n, v in p["parts"].items()))
+        for p in report.players
+        if "parts" in p
+    ]
+    if parts:
+        output.say()
+        output.table(("player", "components, sums over an episode"), parts)
+    if report.agreement is not None:
+        output.say(f"rank correlation of {report.reward} with the environment's return: {report.agreement:.2f}")
+    for finding in report.findings:
+        output.say(f"{finding.harm}: {finding.message}")
+    if report.ok:
+        about = f"{report.name}{f' with {report.reward}' if report.reward else ''}"
+        output.say(f"{about}: nothing severe found in {episodes} episodes of each player")
+    output.finish(report.to_dict())
+    return 0 if report.ok else FOUND
 
 
 def _started(

@@ -150,6 +150,8 @@ app.command(
         "guerdon check my.py:right --data sums.jsonl --prompt question --answer result",
         "guerdon check my.py:right --task trace:3 --model sprig     also on a model's answers",
         "guerdon check numeric --task chain:2 --problems 50 --json",
+        "guerdon check --env CartPole-v1                            an environment",
+        "guerdon check my.py:r --env my_env.py:make                 and a reward of its steps",
     ),
 )(check)
 app.add_typer(audits, name="audit")

@@ -1,5 +1,7 @@
 """Worlds of physics and other libraries' environments, several at a time."""
 
+from guerdon.worlds.checking import WorldReport as WorldReport
+from guerdon.worlds.checking import check as check
 from guerdon.worlds.gymnasium_world import SomeWorld as SomeWorld
 from guerdon.worlds.gymnasium_world import open_world as open_world
 from guerdon.worlds.lock_step import gym as gym
