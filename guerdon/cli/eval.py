@@ -7,12 +7,13 @@ from typing import Annotated, Any
 
 import typer
 
-from guerdon.cli.options import Json, Reward, Task, Trust, parse_settings, takes_data
+from guerdon.cli.options import Environment, Json, Reward, Task, Trust, parse_settings, takes_data
 from guerdon.cli.output import Output, percent, rate
 from guerdon.cli.typed_names import refuse_typos
 from guerdon.core.errors import UserError
 from guerdon.core.part import set_knob
 from guerdon.core.task import Sampling
+from guerdon.runs.headline import plain
 
 BestOf = Annotated[
     int | None,
@@ -48,6 +49,7 @@ def evaluate(
     task: Task = None,
     rows: Any = None,
     reward: Reward = None,
+    env: Environment = None,
     best_of: BestOf = None,
     search: Search = None,
     scorer: Scorer = None,
@@ -58,8 +60,11 @@ def evaluate(
     ] = None,
     tasks: Annotated[int, typer.Option("--tasks", metavar="N", min=1, help="Maximum number of held-out tasks.")] = 100,
     temperature: Annotated[
-        float, typer.Option("--temperature", metavar="T", min=0, help="Sampling temperature.")
-    ] = 1.0,
+        float | None,
+        typer.Option(
+            "--temperature", metavar="T", min=0, help="Sampling temperature.  [default: 1; in an environment 0]"
+        ),
+    ] = None,
     greedy: Annotated[bool, typer.Option("--greedy", help="Temperature 0 and one try.")] = False,
     max_tokens: Annotated[
         int | None,
@@ -78,6 +83,11 @@ def evaluate(
     --best-of N prints best_of@N: how often the try with the highest --reward among N is right. It lies between pass@1
     (a random choice) and pass@N (an oracle's choice).
 
+    In an environment of Gymnasium's kind, that of --env or of a run of ppo_control, whole episodes are played from --tasks
+    held-out seeds with the likeliest actions: mean return and interquartile mean with 95 % bootstrap intervals, success where
+    the environment tells it, and which share of the episodes is above each return. With --reward FILE.py:NAME they are paid by
+    a reward of env steps, else by the run's, or by the environment.
+
     --search NAME searches for each answer line by line, guided by --scorer (docs/search.md). A table compares it with plain
     sampling, majority vote and best-of-N at equal cost: accuracy, and tokens per problem.
     """
@@ -86,6 +96,17 @@ def evaluate(
 
     output = Output(as_json)
     _warn_of_damage(output, model)
+    if task is None and rows is None:
+        world = _world_of(model, env, reward, trust)
+        if world is not None:
+            for name, value in {"--best-of": best_of, "--search": search, "--k": k, "--set": settings}.items():
+                if value is not None:
+                    raise UserError(f"{name} is for problems in text: in an environment leave it out")
+            chosen = Sampling(temperature=0.0 if greedy or temperature is None else temperature)
+            return _tell_world(output, model, world, tasks, chosen, seed, trust)
+    elif env is not None:
+        raise UserError("--env is an environment, and --task and --data are problems in text: give one of them")
+    temperature = 1.0 if temperature is None else temperature
     given = task is not None or rows is not None
     task, rows = _asked_about(model, task, rows, trust)
     sampling = Sampling(temperature=0.0 if greedy else temperature, max_tokens=max_tokens or Sampling().max_tokens)
@@ -111,6 +132,50 @@ def evaluate(
     if not as_json:
         _tell(output, numbers)
     output.finish({"model": model, "temperature": sampling.temperature, "seed": seed, **numbers})
+    return 0
+
+
+def _world_of(model: str, env: str | None, reward: str | None, trust: bool) -> dict[str, Any] | None:
+    """The environment that was named, or else the run's own, and what pays there."""
+    from guerdon.training.world_exams import own_world
+
+    if env is not None:
+        return {"env": env, "reward": reward}
+    own = own_world(model, trust)
+    return None if own is None else {"env": own["env"], "reward": reward if reward is not None else own["reward"]}
+
+
+def _tell_world(
+    output: Output, model: str, world: dict[str, Any], tasks: int, sampling: Sampling, seed: int, trust: bool
+) -> int:
+    """An exam of episodes."""
+    from guerdon.training.world_exams import evaluate_in_world
+
+    numbers = evaluate_in_world(
+        model, world["env"], world["reward"], tasks=tasks, sampling=sampling, seed=seed, trust=trust
+    )
+    paid = f" paid by {world['reward']}" if world["reward"] is not None else ""
+    output.say(f"{numbers['task']}: {numbers['episodes']} held-out episodes{paid}")
+    rows = [
+        (name.replace("_", " "), numbers[name], name) for name in ("return", "iqm", "env_return") if name in numbers
+    ]
+    shown = [
+        (
+            words,
+            plain(value),
+            *(plain(numbers[f"{key}_{e}"]) if f"{key}_{e}" in numbers else "" for e in ("low", "high")),
+        )
+        for words, value, key in rows
+    ]
+    if "success" in numbers:
+        shown.append(("success", *(percent(numbers[f"success{e}"]) for e in ("", "_low", "_high"))))
+    output.table(("", "value", "95 % from", "to"), shown)
+    if len(numbers["profile"]) and numbers["profile"][0][0] < numbers["profile"][-1][0]:
+        output.say("share of episodes above a return:")
+        output.say("  " + "  ".join(f"{plain(at)} {percent(above)}" for at, above in numbers["profile"][::2]))
+    if "failed" in numbers:
+        output.say(f"warning: {percent(numbers['failed'])} of the episodes failed and are excluded")
+    output.finish({"model": model, **world, "temperature": sampling.temperature, "seed": seed, **numbers})
     return 0
 
 

@@ -3,6 +3,10 @@
 from guerdon.core.statistics import interval as interval
 from guerdon.core.statistics import pass_at_k as pass_at_k
 from guerdon.exams.best_of_n import best_of as best_of
+from guerdon.exams.episode_statistics import episode_returns as episode_returns
+from guerdon.exams.episode_statistics import iqm as iqm
+from guerdon.exams.episode_statistics import performance_profile as performance_profile
+from guerdon.exams.episode_statistics import stratified_interval as stratified_interval
 from guerdon.exams.exam import Exam as Exam
 from guerdon.exams.exam import Sitting as Sitting
 from guerdon.exams.farming import farmed as farmed

@@ -387,9 +387,7 @@ def evaluate(
     guides = {name: name for name, _ in sampling.guides if name != "policy"} if sampling is not None else {}
     for name, wanted in {"policy": model, **guides, **(models or {})}.items():
         loaded = _scorer_of(wanted) if name != "policy" else None
-        loaded = loaded or _policy_so_far(wanted, trust) or find_model(wanted)
-        assert isinstance(loaded, Model)
-        named[name] = loaded
+        named[name] = loaded or policy_of(wanted, trust)
     if env is not None:
         env = copy.copy(env)  # the caller's keeps its wordings
         fit_wordings(env, knows_roles(named["policy"]))
@@ -414,6 +412,13 @@ def with_task_knobs(
     for name, value in {**{n: v for n, v in trained.items() if n.partition(".")[0] in there}, **own}.items():
         set_knob(exam, name, value, text=isinstance(value, str))
     return exam.source, {name: value for name, value in settings.items() if name not in own}
+
+
+def policy_of(wanted: Any, trust: bool = False) -> Model:
+    """A model by name or folder, or a run's policy, so far where it was stopped."""
+    loaded = _policy_so_far(wanted, trust) or find_model(wanted)
+    assert isinstance(loaded, Model)
+    return loaded
 
 
 def _policy_so_far(place: Any, trust: bool) -> Model | None:

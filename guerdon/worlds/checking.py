@@ -18,6 +18,7 @@ import numpy as np
 
 from guerdon.core.errors import UserError, in_a_line
 from guerdon.core.seeds import derive
+from guerdon.core.statistics import spearman
 from guerdon.worlds.gymnasium_world import NotFinite, SomeWorld, open_world
 from guerdon.worlds.lock_step import gym
 from guerdon.worlds.spaces import Row
@@ -334,8 +335,9 @@ class _Check:
 
     def hold_agreement(self, played: Sequence[Played]) -> None:
         own, mine = [each.env_return for each in played], [each.earned for each in played]
-        self.report.agreement = agreement = rank_correlation(own, mine)
-        if agreement is not None and agreement < 0:
+        agreement = spearman(own, mine)
+        self.report.agreement = None if math.isnan(agreement) else agreement
+        if agreement < 0:
             self.found(
                 "against",
                 "severe",
@@ -420,20 +422,3 @@ def _shows_time(played: Sequence[Played]) -> bool:
     same = (rows == rows[:1]).all((0, 1))
     change = np.diff(rows[0], axis=0)
     return bool((same & ((change > 0).all(0) | (change < 0).all(0))).any())
-
-
-def rank_correlation(one: Sequence[float], other: Sequence[float]) -> float | None:
-    """Spearman's: the correlation of ranks, ties at their mean; None where one of the two never varies.
-
-    >>> rank_correlation([1.0, 2.0, 3.0], [10.0, 30.0, 20.0])
-    0.5
-    """
-    a, b = _ranks(one), _ranks(other)
-    if not (a.std() and b.std()):
-        return None
-    return float(np.mean((a - a.mean()) * (b - b.mean())) / (a.std() * b.std()))
-
-
-def _ranks(values: Sequence[float]) -> Any:
-    _, place, count = np.unique(np.asarray(values, float), return_inverse=True, return_counts=True)
-    return (np.cumsum(count) - (count - 1) / 2)[place]

@@ -8,7 +8,6 @@ from command_line import command_line, refused
 from own_gyms import Broken, Counting, Goal, Leaking, Limited, Moving, Restless, counting
 
 import guerdon as gd
-from guerdon.worlds.checking import rank_correlation
 
 
 def severe(report):
@@ -117,13 +116,6 @@ def test_notes_are_no_faults():
     ]
     report = gd.worlds.check(lambda: Counting(10**9), episodes=2, limit=5)
     assert "6 of 6 episodes did not end in 5 steps" in report.findings[0].message
-
-
-def test_rank_correlation_by_hand():
-    assert rank_correlation([1, 2, 3], [3, 2, 1]) == pytest.approx(-1.0)
-    assert rank_correlation([1, 1, 2], [5, 5, 9]) == pytest.approx(1.0)
-    assert rank_correlation([1, 2, 3, 4], [2, 1, 4, 3]) == pytest.approx(0.6)
-    assert rank_correlation([1, 1], [1, 2]) is None
 
 
 def test_the_command(tmp_path, monkeypatch, capsys):

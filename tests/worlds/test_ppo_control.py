@@ -145,7 +145,7 @@ def test_it_is_one_command(cli, tmp_path):
     assert "env steps/s" in said.out
     assert "tokens" not in said.out
     run = Run("run")
-    assert run.headline.text == "6.000 -> 6.000  held-out counting"
+    assert run.headline.text == "6.000 (6.000 to 6.000) -> 6.000 (6.000 to 6.000)  held-out counting"
     assert run.folder.report.is_file()
     tried = cli("train", "ppo_control", "--env", "own.py:counting", *small, "--dry-run")
     assert "env steps  64 a step" in tried.out

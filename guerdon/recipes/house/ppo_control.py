@@ -21,8 +21,8 @@ from guerdon.core.task import Sampling
 from guerdon.core.user_file import find_in_file
 from guerdon.credit.advantage_estimation import gae
 from guerdon.credit.baselines import whiten
+from guerdon.exams.episode_statistics import episode_returns
 from guerdon.exams.exam import Exam
-from guerdon.exams.rewards_given import mean_return
 from guerdon.losses.critic import value
 from guerdon.losses.penalties import entropy
 from guerdon.losses.policy import clipped
@@ -75,7 +75,9 @@ def ppo_control(
         curriculum=streams(made, horizon),
         env=place,
         stages=[paid(), gae("reward_steps", critic="policy", gamma=gamma, lam=lam), whiten(), learn],
-        exams=[Exam(episodes(made), metrics=[mean_return()], sampling=Sampling(temperature=0.0), tasks=exam, tries=1)],
+        exams=[
+            Exam(episodes(made), metrics=[episode_returns()], sampling=Sampling(temperature=0.0), tasks=exam, tries=1)
+        ],
         prompts=worlds,
         steps=steps,
     )
