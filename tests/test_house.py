@@ -41,7 +41,7 @@ MAY_IMPORT = {
     "workers": {"core"},
     "rewards": {"core", "data", "text", "tasks", "models", "workers", "sandbox"},  # models: to probe them
     "exams": {"core", "rewards", "tasks"},
-    "bridges": {"core", "text", "rewards", "workers", "network"},
+    "bridges": {"core", "text", "rewards", "workers", "network", "worlds"},
     "curricula": {"core", "data", "models"},  # likewise
     "select": {"core"},
     "credit": {"core"},
@@ -64,6 +64,7 @@ MAY_IMPORT = {
         "exams",
         "search",
         "watch",
+        "worlds",
         "runs",
         "display",
         "evidence",  # for the identity of what ran
@@ -133,6 +134,7 @@ MAY_IMPORT = {
         "core",
         "data",
         "training",
+        "worlds",
         "prove",
         "results",
         "evidence",

@@ -96,30 +96,18 @@ def evaluate(
 
     output = Output(as_json)
     _warn_of_damage(output, model)
-    if task is None and rows is None:
-        world = _world_of(model, env, reward, trust)
-        if world is not None:
-            for name, value in {"--best-of": best_of, "--search": search, "--k": k, "--set": settings}.items():
-                if value is not None:
-                    raise UserError(f"{name} is for problems in text: in an environment leave it out")
-            chosen = Sampling(temperature=0.0 if greedy or temperature is None else temperature)
-            return _tell_world(output, model, world, tasks, chosen, seed, trust)
-    elif env is not None:
-        raise UserError("--env is an environment, and --task and --data are problems in text: give one of them")
-    temperature = 1.0 if temperature is None else temperature
+    if (world := _world_of(model, env, reward, trust, task is not None or rows is not None)) is not None:
+        _check_in_world({"--best-of": best_of, "--search": search, "--k": k, "--set": settings})
+        drawn = 0.0 if greedy or temperature is None else temperature
+        return _tell_world(output, model, world, {"tasks": tasks, "temperature": drawn, "seed": seed}, trust)
     given = task is not None or rows is not None
     task, rows = _asked_about(model, task, rows, trust)
-    sampling = Sampling(temperature=0.0 if greedy else temperature, max_tokens=max_tokens or Sampling().max_tokens)
+    warmth = 1.0 if temperature is None else temperature
+    sampling = Sampling(temperature=0.0 if greedy else warmth, max_tokens=max_tokens or Sampling().max_tokens)
     others = _set_sampling(sampling, parse_settings(settings))
     source, others = api.with_task_knobs(task, rows, others, {} if given else _settings_of(model))
-    how: dict[str, Any] = {
-        "task": source,
-        "data": rows if source is task else None,
-        "tasks": tasks,
-        "seed": seed,
-        "sampling": sampling,
-        "trust": trust,
-    }
+    asked = {"task": source, "data": rows if source is task else None, "tasks": tasks}
+    how: dict[str, Any] = {**asked, "seed": seed, "sampling": sampling, "trust": trust}
     if search is not None:
         _check_search(reward, best_of, greedy, sampling)
         return _tell_search(output, model, search, scorer, others, k, how)
@@ -135,24 +123,31 @@ def evaluate(
     return 0
 
 
-def _world_of(model: str, env: str | None, reward: str | None, trust: bool) -> dict[str, Any] | None:
-    """The environment that was named, or else the run's own, and what pays there."""
+def _world_of(model: str, env: str | None, reward: str | None, trust: bool, in_text: bool) -> dict[str, Any] | None:
+    """The environment that was named, or else the run's own, and what pays there; None where problems `in_text` were."""
     from guerdon.training.world_exams import own_world
 
-    if env is not None:
-        return {"env": env, "reward": reward}
+    if env is not None and in_text:
+        raise UserError("--env is an environment, and --task and --data are problems in text: give one of them")
+    if env is not None or in_text:
+        return None if in_text else {"env": env, "reward": reward}
     own = own_world(model, trust)
     return None if own is None else {"env": own["env"], "reward": reward if reward is not None else own["reward"]}
 
 
-def _tell_world(
-    output: Output, model: str, world: dict[str, Any], tasks: int, sampling: Sampling, seed: int, trust: bool
-) -> int:
+def _check_in_world(given: dict[str, Any]) -> None:
+    for name, value in given.items():
+        if value is not None:
+            raise UserError(f"{name} is for problems in text: in an environment leave it out")
+
+
+def _tell_world(output: Output, model: str, world: dict[str, Any], how: dict[str, Any], trust: bool) -> int:
     """An exam of episodes."""
     from guerdon.training.world_exams import evaluate_in_world
 
+    sampling = Sampling(temperature=how["temperature"])
     numbers = evaluate_in_world(
-        model, world["env"], world["reward"], tasks=tasks, sampling=sampling, seed=seed, trust=trust
+        model, world["env"], world["reward"], tasks=how["tasks"], sampling=sampling, seed=how["seed"], trust=trust
     )
     paid = f" paid by {world['reward']}" if world["reward"] is not None else ""
     output.say(f"{numbers['task']}: {numbers['episodes']} held-out episodes{paid}")
@@ -175,7 +170,7 @@ def _tell_world(
         output.say("  " + "  ".join(f"{plain(at)} {percent(above)}" for at, above in numbers["profile"][::2]))
     if "failed" in numbers:
         output.say(f"warning: {percent(numbers['failed'])} of the episodes failed and are excluded")
-    output.finish({"model": model, **world, "temperature": sampling.temperature, "seed": seed, **numbers})
+    output.finish({"model": model, **world, "temperature": how["temperature"], "seed": how["seed"], **numbers})
     return 0
 
 

@@ -18,8 +18,9 @@ from guerdon.core.lazy import places_of
 
 HOME = Path(guerdon.__file__).parent
 # modules that begin with libraries which may be absent
+_GYMS = ("guerdon.bridges.gymnasium_envs", "guerdon.bridges.sb3_env")
 _SERVERS = ("guerdon.network.client", "guerdon.network.connections", "guerdon.network.request_limits")
-WANT_EXTRAS = ("guerdon.bridges.serve.", "guerdon.studio.", "guerdon.models.kernels.", *_SERVERS)
+WANT_EXTRAS = ("guerdon.bridges.serve.", "guerdon.studio.", "guerdon.models.kernels.", *_GYMS, *_SERVERS)
 NOT_PARTS = ("cli", "prove", "results", "studio", "training")  # packages without parts that a recipe is made of
 ROOMS = ("guerdon.rewards.", "guerdon.judges.")  # of rewards
 ROOT_OF_REWARDS = "Leaf"

@@ -146,7 +146,7 @@ class episode_returns:
         }
 
     def _told(self, sitting: Sitting) -> dict[str, Any]:
-        """What the environment tells of its episodes, and the share of those that failed."""
+        """What the environment says about its episodes, and the share of those that failed."""
         played = [episode for episode in sitting.batch.episodes if not episode.failed]
         failed = 1 - len(played) / len(sitting.batch.episodes)
         told: dict[str, Any] = {"failed": failed} if failed else {}

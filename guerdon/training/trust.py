@@ -40,7 +40,7 @@ def python_files(config: Mapping[str, Any], slots: Collection[str] = tuple(FILE_
     names = {"recipe": config["recipe"], **config["wish"], "check": check} if config["plain"] else {}
     truth = config["options"].get("truth")
     names["truth"] = truth if isinstance(truth, str) else ""
-    env = config["settings"].get("env") if config["plain"] else None
+    env = (config.get("settings") or {}).get("env") if config["plain"] else None
     names["env"] = env if isinstance(env, str) else ""
     files = {f"{slot} {names[slot]}": FILE_OF[slot](names[slot]) for slot in slots if names.get(slot)}
     return {name: file for name, file in files.items() if file}

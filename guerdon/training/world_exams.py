@@ -70,8 +70,11 @@ def own_world(model: Any, trust: bool = False) -> Mapping[str, Any] | None:
     if folder is None or not folder.exists():
         return None
     config = folder.read_config()
-    knobs = find_recipe(config["recipe"]).knobs() if config["plain"] and config["kind"] == "recipe" else {}
+    settings = config["settings"] or {}
+    if not config["plain"] or config["kind"] == "study" or (".py" in config["recipe"] and "env" not in settings):
+        return None  # a recipe in a file is read for no less
+    check_trust(model, config, trust, ["recipe", "env", "reward"] if ".py" in config["recipe"] else ["env", "reward"])
+    knobs = find_recipe(config["recipe"]).knobs()
     if "env" not in knobs:
         return None
-    check_trust(model, config, trust, ["env", "reward"])
-    return {"env": config["settings"].get("env", knobs["env"]), "reward": config["wish"]["reward"]}
+    return {"env": settings.get("env", knobs["env"]), "reward": config["wish"]["reward"]}

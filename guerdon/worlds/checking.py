@@ -67,6 +67,13 @@ class Played:
 class WorldReport:
     """What a check found, and what players earned.
 
+    Args:
+        name: of the environment.
+        reward: name of the reward of env steps; empty where the environment pays.
+        findings: what was found.
+        players: what each player earned, by name.
+        agreement: rank correlation of the reward's returns with the environment's own; None where there is none.
+
     >>> import guerdon as gd
     >>> report = gd.worlds.check("CartPole-v1", episodes=4)
     >>> report.ok, [player["player"] for player in report.players]
@@ -256,7 +263,7 @@ class _Check:
                 "repeats",
                 "severe",
                 f"{self.report.name} does not repeat under its seed: {told}; draw all that is random from self.np_random, which"
-                " reset(seed=...) seeds, and let reset begin anew all that an episode changes",
+                " reset(seed=...) seeds, and let reset undo all that an episode changes",
             )
             raise _Broken
 
@@ -312,8 +319,8 @@ class _Check:
             )
 
     def hold_gold(self, played: Mapping[str, Sequence[Played]]) -> None:
-        """Players that earn as much as the gold player and reach the goal less often, or earn more, where nobody knows of a
-        goal; and a gold player that does not reach its goal."""
+        """Players that earn as much as the gold player and reach the goal less often, or earn more, where no goal is
+        known; and a gold player that does not reach its goal."""
         if "gold" not in played:
             return
         earned = {name: fmean(each.earned for each in of_one) for name, of_one in played.items()}

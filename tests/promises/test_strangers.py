@@ -76,8 +76,11 @@ def test_files_of_a_strangers_run_are_not_run(cli, monkeypatch, tried):
     Path("recipe.py").write_text(RECIPE)
     for words, out in ((("grpo", "--task", "task.py:mine"), "b"), (("./recipe.py", "--task", "parity"), "c")):
         assert cli("train", *words, *SMALL, "--steps", "2", "--out", out).code == 0
+    Path("world.py").write_text("from own_gyms import counting\n")
+    small = [f"--set={each}" for each in ("worlds=2", "horizon=8", "minibatch=16", "epochs=1", "exam=2")]
+    assert cli("train", "ppo_control", "--env", "world.py:counting", *small, "--steps", "1", "--out", "d").code == 0
     as_a_stranger(monkeypatch)
-    for file in ("my.py", "task.py", "recipe.py"):
+    for file in ("my.py", "task.py", "recipe.py", "world.py"):
         Path(file).write_text(Path(file).read_text() + "\nopen('evil-was-here', 'w')\n")
     for words, file in (
         (("train", "--resume", "a"), "my.py"),
@@ -87,6 +90,8 @@ def test_files_of_a_strangers_run_are_not_run(cli, monkeypatch, tried):
         (("replay", "b", "--reward", "exact"), "task.py"),
         (("train", "--resume", "c"), "./recipe.py"),
         (("replay", "c", "--reward", "exact"), "./recipe.py"),
+        (("train", "--resume", "d"), "world.py"),
+        (("eval", "d"), "world.py"),
     ):
         refused(cli(*words), f"names Python files ({file}) and was not made by you on this computer", "add --trust")
         tried()
