@@ -2,6 +2,12 @@
 
 from guerdon.worlds.checking import WorldReport as WorldReport
 from guerdon.worlds.checking import check as check
+from guerdon.worlds.crowds import Catalogue as Catalogue
+from guerdon.worlds.crowds import Crowd as Crowd
+from guerdon.worlds.crowds import played as played
+from guerdon.worlds.feeds import Feed as Feed
+from guerdon.worlds.feeds import audience as audience
+from guerdon.worlds.feeds import users as users
 from guerdon.worlds.gymnasium_world import SomeWorld as SomeWorld
 from guerdon.worlds.gymnasium_world import open_world as open_world
 from guerdon.worlds.lock_step import gym as gym
