@@ -140,7 +140,7 @@ class mlp(Model):
                 "an mlp samples at temperature 1, or 0 for the likeliest action, without top_k, top_p and min_p"
             )
         greedy, net = sampling.temperature == 0, self.towers
-        out = _through(net.policy, torch.from_numpy(views).to(net.policy[0].weight.device))
+        out = self.policy_of(torch.from_numpy(views).to(net.policy[0].weight.device))
         if self.moves:
             spread = torch.as_tensor(0.0 * noise if greedy else noise, dtype=out.dtype, device=out.device)
             action = out + spread * net.log_std.exp()
@@ -169,23 +169,31 @@ class mlp(Model):
 
     def read(self, batch: Batch, want: Sequence[str]) -> dict[str, Tensor]:
         """A segment has a row for each action, and may have one for the view after the last; a share of steps has theirs."""
-        net, batch = self.towers, batch.to(self.device)
+        batch = batch.to(self.device)
         rows = batch.context.view(-1, self.inputs)
         shown = rows if len(rows) == batch.S and "final" not in want else rows[batch.row_of_step(self.inputs)]
         readings: dict[str, Tensor] = {}
         if "logp" in want or "entropy" in want:
             read = self._of_moves_read if self.moves else self._of_choices
-            readings |= dict(zip(("logp", "entropy"), read(_through(net.policy, shown), batch.action), strict=True))
+            readings |= dict(zip(("logp", "entropy"), read(self.policy_of(shown), batch.action), strict=True))
         if "value" in want:
-            readings["value"] = _through(net.value, shown)[:, 0]
+            readings["value"] = self.value_of(shown)
         if "final" in want:
             last = (torch.cumsum(batch.context_length, 0) // self.inputs - 1)[batch.leaf]
-            readings["final"] = _through(net.value, rows[last.clamp(min=0)])[:, 0]
+            readings["final"] = self.value_of(rows[last.clamp(min=0)])
         return {name: readings[name] for name in want}
 
     @property
     def towers(self) -> Any:
         return self.weights
+
+    def policy_of(self, rows: Tensor) -> Tensor:
+        """[N, A] the logits of choices, or the means of moves, at rows of views [N, D]."""
+        return _through(self.towers.policy, rows)
+
+    def value_of(self, rows: Tensor) -> Tensor:
+        """[N] what views are worth."""
+        return _through(self.towers.value, rows)[:, 0]
 
     def _of_choices(self, out: Tensor, action: Tensor) -> tuple[Tensor, Tensor]:
         """[N] the log-prob of actions, and [N] the entropy, from what the policy's net gives."""
