@@ -130,6 +130,15 @@ Log = Annotated[
     typer.Option("--log", metavar="NAME", help="Also log to tensorboard, trackio or wandb; repeatable."),
 ]
 
+Workers = Annotated[
+    str | None,
+    typer.Option(
+        "--workers",
+        metavar="N|ray|ray://HEAD:PORT",
+        help="Play in N processes of this machine, or on Ray: same weights (docs/scale.md).",
+    ),
+]
+
 
 def examples(*lines: str) -> str:
     """The end of a verb's help. The leading mark keeps the lines as they are."""

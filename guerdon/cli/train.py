@@ -35,6 +35,7 @@ from guerdon.cli.options import (
     Trust,
     Truth,
     Watch,
+    Workers,
     parse_settings,
     takes_data,
 )  # fmt: skip
@@ -53,7 +54,7 @@ INTERRUPTED = 130  # what a shell reports of a program ended by Ctrl-C
 GROUPS = {
     "What to train": ("task", "model", "reward", "env", "settings"),
     "Your data": tuple(DATA_OPTIONS),
-    "Length": ("steps", "budget", "seed"),
+    "Length": ("steps", "budget", "seed", "workers"),
     "Keeping": ("out", "resume", "again", "save_every", "keep", "rollouts_every", "trust"),
     "Watching": (
         "eval_every", "eval_tasks", "eval_tries", "failed_limit", "truth", "watch", "stop_on_alarm", "log", "dry_run",
@@ -110,6 +111,7 @@ def train(
     watch: Watch = None,
     stop_on_alarm: StopOnAlarm = None,
     log: Log = None,
+    workers: Workers = None,
     as_json: Json = False,
 ) -> int:
     """Train a recipe on a task, resume a run, or rerun one with changes.
@@ -121,7 +123,7 @@ def train(
     keeping = {
         "save_every": save_every, "keep": keep, "rollouts_every": rollouts_every, "eval_every": eval_every,
         "eval_tasks": eval_tasks, "eval_tries": eval_tries, "failed_limit": failed_limit,
-        "loggers": tuple(log) if log else None, "truth": truth, "watch": watch, "stop_on_alarm": stop_on_alarm,
+        "loggers": tuple(log) if log else None, "truth": truth, "watch": watch, "stop_on_alarm": stop_on_alarm, "workers": workers,
     }  # fmt: skip
     if resume is not None and out is not None:
         raise UserError("a run is resumed in its own folder: remove --resume or --out")

@@ -9,8 +9,9 @@ import asyncio
 import threading
 import time
 from collections.abc import Coroutine, Mapping, Sequence
+from concurrent.futures import Future
 from contextlib import closing
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import torch
 
@@ -31,6 +32,19 @@ from guerdon.engine.seats import EpisodeSeats
 T = TypeVar("T")
 
 
+class Elsewhere(Protocol):
+    """Who plays in place of a player: workers (`guerdon/scale`)."""
+
+    def ask(self, player: Player, asks: Sequence[Ask], env: Env, sampling: Sampling) -> Sequence[Future[Any]] | None:
+        """Promises of (episodes, counts), in parts and in the order of the asks; None where the player is to play."""
+
+    def join(self, parts: Sequence[Sequence[Episode]]) -> Sequence[Episode]:
+        """The parts as one, as the player would have made them."""
+
+    def numbers(self, seconds: float) -> dict[str, float]:
+        """What is told of those who played last, which took so long."""
+
+
 class Player:
     """The `play` of a run. Asks are numbered in the order they are asked within a step; seeds follow from the numbers."""
 
@@ -49,6 +63,7 @@ class Player:
         self.seed, self.steps, self.step = seed, steps, 0
         self.noise = seed if noise is None else noise  # what tokens are drawn by; problems and all else, by the seed
         self.ended = ended  # called with every episode as soon as it has ended
+        self.elsewhere: Elsewhere | None = None
         self.warned: dict[str, bool] = {}  # message: whether it was passed on
         self.begin(0)
 
@@ -94,6 +109,10 @@ class Player:
         env = env or self.env
         asks = [self._placed(ask, seats) for ask in asks]
         sampling = self._settled(self.sampling)
+        if self.elsewhere is not None and asks:
+            episodes = self._elsewhere(self.elsewhere, asks, env, sampling)
+            if episodes is not None:
+                return episodes
         place = (self.noise, self.step, self.asked)
         to_play = in_columns(env, asks, self.models, self.seats, sampling, place) if asks else None
         if to_play is None:
@@ -105,6 +124,20 @@ class Player:
         self.calls += len(columns)
         self.episodes += len(columns)
         return columns
+
+    def _elsewhere(
+        self, others: Elsewhere, asks: Sequence[Ask], env: Env, sampling: Sampling
+    ) -> Sequence[Episode] | None:
+        began = time.perf_counter()
+        promised = others.ask(self, asks, env, sampling)
+        if promised is None:
+            return None
+        parts = _run(_heard(promised, self.ended))
+        self.asked += len(asks)
+        for _, counts in parts:
+            self.count(counts)
+        self.log(**others.numbers(time.perf_counter() - began))
+        return others.join([episodes for episodes, _ in parts])
 
     def _together(self, asks: Sequence[Ask], env: Any, together: LockStep) -> list[Episode]:
         episodes: list[Episode] = env.play_many(asks, together)
@@ -179,6 +212,21 @@ async def _one(env: Env, ask: Ask, table: EpisodeSeats, ended: Sequence[Listener
     for listener in ended:
         await listener([episode])
     return episode
+
+
+async def _heard(promised: Sequence[Future[Any]], listeners: Sequence[Listener]) -> list[Any]:
+    """What was promised, each part told to listeners as soon as it is there."""
+
+    async def one(promise: Future[Any]) -> Any:
+        part = await asyncio.wrap_future(promise)
+        await _tell(listeners, part[0])
+        return part
+
+    parts = await asyncio.gather(*map(one, promised), return_exceptions=True)
+    for part in parts:
+        if isinstance(part, BaseException):
+            raise part
+    return parts
 
 
 async def _tell(listeners: Sequence[Listener], episodes: Sequence[Episode]) -> None:

@@ -129,6 +129,10 @@ class Chat:
         """A copy of a model shares it: nothing in it changes."""
         return self
 
+    def __reduce__(self) -> Any:
+        """Another process makes it anew: what it remembers stays here."""
+        return Chat, (self.tokenizer, self.format)
+
     def encode(self, view: Any, path: Sequence[Segment] = ()) -> tuple[int, ...]:
         """A view after the earlier turns, `path`: only what is new. The tries at a prompt all open with the same text, and
         a later turn is asked for twice: whether it fits, and then to be read."""

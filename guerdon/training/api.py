@@ -85,6 +85,7 @@ def train(
     options: Options | None = None,
     truth: Any = None,
     watch: bool | Sequence[Any] | None = None,
+    workers: int | str | None = None,
     listeners: Sequence[Listener] = (),
     settings: Mapping[str, Any] | None = None,
     text: bool = False,
@@ -103,6 +104,7 @@ def train(
     an earlier run to rerun with the changes given here; more `steps` alone extend a finished one from where it ended, with
     the weights of one unbroken run. A `truth`, "verified" for the task's own check or what `reward`
     takes, scores the same tries and is never trained on; `watch` raises alarms, by all rules or those listed (docs/watch.md).
+    `workers` play the episodes in processes of this machine, or on Ray, and the weights stay the same (docs/scale.md).
     `progress` is shown on a terminal, in IPython and in a notebook, unless set. Ctrl-C, or a notebook's stop
     button, finishes the step and returns the run as far as it came; a second one ends it at once.
 
@@ -121,6 +123,7 @@ def train(
         options: how the run is kept.
         truth: scorer of the same samples that is not trained on.
         watch: rules that raise alarms.
+        workers: processes that play the episodes: a number, "ray" or "ray://HEAD:10001".
         listeners: receive every event.
         settings: dotted knobs by name.
         text: values of settings are text from a command line, to be parsed.
@@ -139,7 +142,7 @@ def train(
     here = absolute("")  # before code of the user's runs, which may go elsewhere
     listeners = (*listeners, *watched(progress))
     request = RunRequest(recipe, task, model, reward, data, {**(settings or {}), **more}, text)
-    options = _watching(options, truth, watch, resume if resume is not None else again)
+    options = _watching(options, truth, watch, workers, resume if resume is not None else again)
     if resume is not None:
         if budget is not None:
             raise UserError(f"{resume} keeps the budget it was started with: leave it out to resume")
@@ -160,9 +163,11 @@ def train(
         return _go(ready.built, folder, ready.options, ready.seed, ready.total, listeners, notes)
 
 
-def _watching(options: Options | None, truth: Any, watch: Any, earlier: str | Path | None) -> Options | None:
-    """How a run is kept, with what is said about watching it; an `earlier` run is kept as it was but for that."""
-    said = {name: value for name, value in (("truth", truth), ("watch", watch)) if value is not None}
+def _watching(
+    options: Options | None, truth: Any, watch: Any, workers: Any, earlier: str | Path | None
+) -> Options | None:
+    """How a run is kept, with what is said about watching it and who plays; an `earlier` run is kept as it was but for that."""
+    said = {name: value for name, value in (("truth", truth), ("watch", watch), ("workers", workers)) if value is not None}
     if not said:
         return options
     if options is None:

@@ -62,7 +62,7 @@ class Options:
     `failed_limit` of a step's scores failing stops the run.
     `loggers` names dashboards that receive every event: tensorboard, wandb. `truth` scores the same rollouts and is never
     trained on: `verified`, FILE.py:NAME, or a reward. `watch` raises alarms (docs/watch.md): True for all rules, or rules of
-    `guerdon.watch`; with `stop_on_alarm` one that is bad stops the run.
+    `guerdon.watch`; with `stop_on_alarm` one that is bad stops the run. `workers` play the episodes (docs/scale.md).
 
     Args:
         save_every: steps between checkpoints.
@@ -80,6 +80,7 @@ class Options:
         truth: scorer of the same rollouts that is not trained on: "verified", FILE.py:NAME, or a reward.
         watch: rules that raise alarms: True for all, False for none, or a list.
         stop_on_alarm: an alarm stops the run.
+        workers: who plays: so many processes of this machine, or "ray" or "ray://HEAD:10001"; None is the run's own process.
 
     >>> import guerdon as gd
     >>> gd.Options(save_every=50, eval_tasks=32).save_every
@@ -101,8 +102,10 @@ class Options:
     truth: Any = None
     watch: Any = True
     stop_on_alarm: bool = False
+    workers: Any = None
 
     def __post_init__(self) -> None:
+        self.workers = read_workers(self.workers)
         check_loggers(self.loggers)
         if not isinstance(self.watch, bool):
             check_rules(self.watch)
@@ -111,12 +114,12 @@ class Options:
     def keeping(self) -> dict[str, Any]:
         """What proofs identify their runs by: the knobs without those that came later, the watch's and an unused
         `eval_whole_only`."""
-        since = (*WATCHING, *(() if self.eval_whole_only else ("eval_whole_only",)))
+        since = (*WATCHING, "workers", *(() if self.eval_whole_only else ("eval_whole_only",)))
         return {name: value for name, value in knobs(self).items() if name not in since}
 
     def to_config(self) -> dict[str, Any]:
         """As run.json holds it. Of the watch, what differs from the default."""
-        said = {name: value for name, value in changed(self).items() if name in WATCHING}
+        said = {name: value for name, value in changed(self).items() if name in (*WATCHING, "workers")}
         if not isinstance(self.watch, bool):
             said["watch"] = rules_to_config(self.watch)
         if self.truth is not None and not isinstance(self.truth, str):
@@ -160,6 +163,23 @@ class Options:
     def exams_at(self, point: str, exams: Sequence[Exam]) -> list[Exam]:
         """Which exams are run at a point."""
         return [exam for exam in exams if point in WHOLE or exam.name not in self.eval_whole_only]
+
+
+def read_workers(said: Any) -> int | str | None:
+    """Who plays, as it is said in Python or on a command line.
+
+    >>> read_workers("4"), read_workers("ray://head:10001"), read_workers(None)
+    (4, 'ray://head:10001', None)
+    """
+    if said is None or (isinstance(said, str) and (said == "ray" or said.startswith("ray://"))):
+        return said
+    count = int(said) if isinstance(said, str) and said.isdecimal() else said
+    if isinstance(count, int) and not isinstance(count, bool) and count > 0:
+        return count
+    why = "nobody would play" if count == 0 else f"not {said!r}"
+    raise UserError(
+        f"--workers {said}: {why}; give a number from 1, ray or ray://HEAD:10001, or leave it out to play in this process"
+    )
 
 
 @dataclass

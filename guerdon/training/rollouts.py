@@ -10,9 +10,10 @@ Leaves out: what is drawn (the curriculum), who plays (`engine/player.py`).
 from __future__ import annotations
 
 import copy
-from collections.abc import Sequence
+import importlib
+from collections.abc import Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import nullcontext
+from contextlib import ExitStack, nullcontext
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Any
@@ -39,8 +40,18 @@ class Played:
 class Rollouts:
     """The episodes of every step, in order. Closing it waits for what is under way."""
 
-    def __init__(self, recipe: Recipe, play: Player, last: int, waiting: Played | None = None) -> None:
+    def __init__(
+        self,
+        recipe: Recipe,
+        play: Player,
+        last: int,
+        waiting: Played | None = None,
+        workers: int | str | None = None,
+        config: Mapping[str, Any] | None = None,
+    ) -> None:
         self.recipe, self.play, self.last = recipe, play, last
+        self.workers, self.config = workers, config
+        self.hired = ExitStack()
         self.next: Future[Played] | None = None
         if waiting is not None:
             self.next = Future()
@@ -49,13 +60,19 @@ class Rollouts:
         self.shadow = self._shadow() if recipe.ahead else play
 
     def __enter__(self) -> Rollouts:
+        if self.workers is not None:  # the room of workers is above this one, and a plain run imports nothing of it
+            crew = importlib.import_module("guerdon.scale.crew").hired(self.workers, self.config, self.play)
+            self.play.elsewhere = self.shadow.elsewhere = self.hired.enter_context(crew)
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
     ) -> None:
+        if error is not None:
+            self.hired.close()  # nobody waits for what workers play
         if self.worker is not None:
             self.worker.shutdown(wait=True, cancel_futures=True)
+        self.hired.close()
 
     def take(self, step: int) -> Sequence[Episode]:
         """The episodes of this step. Ahead, those of the next begin to be played."""
