@@ -186,6 +186,8 @@ def numbers(event: StepDone, key: str = "") -> str:
             words.append(f"{short(event.env_steps / event.seconds)} env steps/s")
         if event.tokens or not event.env_steps:
             words.append(f"{short(event.tokens / event.seconds)} tokens/s{read}")
+    if "workers" in event.metrics:
+        words.append(f"{event.metrics['workers']:.0f} workers, {percent(event.metrics['workers/idle'])} idle")
     if event.updates > 1:
         words.append(f"{event.updates} updates")
     return "  ".join(words)

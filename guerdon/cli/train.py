@@ -123,7 +123,8 @@ def train(
     keeping = {
         "save_every": save_every, "keep": keep, "rollouts_every": rollouts_every, "eval_every": eval_every,
         "eval_tasks": eval_tasks, "eval_tries": eval_tries, "failed_limit": failed_limit,
-        "loggers": tuple(log) if log else None, "truth": truth, "watch": watch, "stop_on_alarm": stop_on_alarm, "workers": workers,
+        "loggers": tuple(log) if log else None, "truth": truth, "watch": watch, "stop_on_alarm": stop_on_alarm,
+        "workers": workers,
     }  # fmt: skip
     if resume is not None and out is not None:
         raise UserError("a run is resumed in its own folder: remove --resume or --out")

@@ -9,16 +9,13 @@ Leaves out: environments in lock step, whose tries share sums, and what cannot b
 
 from __future__ import annotations
 
-import contextlib
 import itertools
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
 from typing import Any, Protocol
-
-import torch
 
 from guerdon.core.episode import Episode
 from guerdon.core.errors import RunStopped, UserError
@@ -27,10 +24,8 @@ from guerdon.core.play import Env
 from guerdon.core.task import Ask, Sampling
 from guerdon.engine.batching import EngineFault
 from guerdon.engine.player import Player
-from guerdon.evidence.identity import tree_hash
 from guerdon.scale.job import Answer, Job, Lost, Versions, dumps, joined, unpack_played
-from guerdon.scale.local import LocalWorker, Shelf
-from guerdon.scale.station import Hello, Setup, setup_of
+from guerdon.scale.station import Hello
 from guerdon.training.build import versions
 
 PATIENCE = 30.0  # seconds without a word after which a worker is taken for lost
@@ -83,7 +78,7 @@ class Crew:
         self.play, self.hire, self.store, self.code = play, hire, store, code
         self.orders: deque[Order] = deque()
         self.ready = threading.Condition()
-        self.closed = False
+        self.over = threading.Event()
         self.fault = ""  # why nobody can be hired
         self.workers: dict[int, Worker] = {}
         self.places = count
@@ -120,11 +115,11 @@ class Crew:
                 self.store.put(known.name, data)
                 if before:  # whoever played with it has answered: a player asks again when it has its episodes
                     self.store.drop(before)
-        state = get_state(env) if sent is None else {}
+        state, at = get_state(env) if sent is None else {}, (player.step, player.steps)
         orders = [
-            Order(Job(next(self.number), player.step, player.steps, player.asked + n, data, sampling, known.name, sent, state), part)
+            Order(Job(next(self.number), *at, player.asked + n, data, sampling, known.name, sent, state), part)
             for n, part, data in parts
-        ]  # fmt: skip
+        ]
         with self.ready:
             if self.fault:
                 raise UserError(self.fault)
@@ -173,7 +168,7 @@ class Crew:
 
     def close(self) -> None:
         with self.ready:
-            self.closed = True
+            self.over.set()
             self.ready.notify_all()
             workers = [*self.workers.values()]
         for worker in workers:
@@ -184,13 +179,13 @@ class Crew:
 
     def _serve(self, place: int) -> None:
         worker: Worker | None = None
-        while not self.closed:
+        while not self.over.is_set():
             worker = worker or self._hired(place)
             if worker is None:
                 return
             with self.ready:
-                self.ready.wait_for(lambda: self.closed or self.orders)
-                if self.closed:
+                self.ready.wait_for(lambda: self.over.is_set() or self.orders)
+                if self.over.is_set():
                     break
                 order = self.orders.popleft()
             began = time.perf_counter()
@@ -212,12 +207,14 @@ class Crew:
         """A worker that has built the run; None where there will be none."""
         why = ""
         for _ in range(STARTS):
-            if self.closed:
+            if self.over.is_set():
                 return None
             try:
                 worker = self.hire()
             except Lost as lost:
                 why = f"worker {place} {lost}"
+                if not self.over.is_set():
+                    self.play.warn(f"{why}: another is started")
                 continue
             except UserError as error:
                 why = str(error)
@@ -228,12 +225,12 @@ class Crew:
                 break
             with self.ready:
                 self.workers[place] = worker
-                if self.closed:
+                if self.over.is_set():
                     worker.close()
             return worker
         with self.ready:
             self.places -= 1
-            if not self.closed:
+            if not self.over.is_set():
                 self.play.warn(why)
             if self.places == 0:
                 self.fault = why
@@ -250,7 +247,9 @@ class Crew:
             return f"{who} cannot build the run: {said.fault}"
         for name in MUST_EQUAL:
             if said.versions.get(name) != own[name]:
-                return f"{who} has {name} {said.versions.get(name)}, and the run has {own[name]}: install the same there"
+                return (
+                    f"{who} has {name} {said.versions.get(name)}, and the run has {own[name]}: install the same there"
+                )
         if self.code and said.code != self.code:
             return f"{who} has other code of guerdon {own['guerdon']} than the run: install the same there"
         return ""
@@ -263,7 +262,7 @@ class Crew:
     def _again(self, place: int, order: Order, lost: Lost) -> None:
         """Have a lost job played by another."""
         with self.ready:
-            if self.closed:
+            if self.over.is_set():
                 return
             order.losses += 1
             what = f"step {order.job.step}: worker {place} {lost} while it played {order.words}"
@@ -290,22 +289,3 @@ def cut(asks: Sequence[Ask], parts: int) -> Iterator[tuple[int, list[Ask]]]:
         if tried * parts >= whole * (done + 1):
             yield first, list(asks[first:number])
             first, done = number, tried * parts // whole
-
-
-@contextlib.contextmanager
-def hired(workers: int | str, config: Mapping[str, Any], play: Player) -> Iterator[Crew]:
-    """A crew for a run that is started, until its end."""
-    if isinstance(workers, str):
-        from guerdon.scale import on_ray
-
-        with on_ray.hired(workers, config, play) as crew:
-            yield crew
-        return
-    threads = max(1, torch.get_num_threads() // workers)
-    setup = setup_of(config, play, threads, "")
-    shelf = Shelf()
-    crew = Crew(workers, play, lambda: LocalWorker(setup, shelf, PATIENCE), shelf)
-    try:
-        yield crew
-    finally:
-        crew.close()

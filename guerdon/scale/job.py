@@ -17,7 +17,6 @@ from typing import Any
 
 import cloudpickle
 import numpy as np
-import numpy.typing as npt
 import torch
 from safetensors.torch import load, save
 from torch import Tensor
@@ -75,11 +74,11 @@ def pack_played(played: Sequence[Episode], asks: Sequence[Ask]) -> bytes:
     known = {id(ask.task): ("task", n) for n, ask in enumerate(asks)} | {id(a): ("ask", n) for n, a in enumerate(asks)}
     for kind in (pickle.Pickler, cloudpickle.Pickler):
         out = io.BytesIO()
-        pickler = kind(out, 5)
+        pickler: Any = kind(out, 5)
         pickler.persistent_id = lambda value: known.get(id(value))
         try:
             pickler.dump(played if isinstance(played, OneTurn) else list(played))
-        except Exception:  # noqa: BLE001 - as above
+        except Exception:
             if kind is cloudpickle.Pickler:
                 raise
             continue
@@ -88,13 +87,13 @@ def pack_played(played: Sequence[Episode], asks: Sequence[Ask]) -> bytes:
 
 
 def unpack_played(data: bytes, asks: Sequence[Ask]) -> Sequence[Episode]:
-    unpickler = pickle.Unpickler(io.BytesIO(data))
+    unpickler: Any = pickle.Unpickler(io.BytesIO(data))
 
     def own(name: tuple[str, int]) -> Any:
         kind, number = name
         return asks[number] if kind == "ask" else asks[number].task
 
-    unpickler.persistent_load = own  # type: ignore[method-assign]
+    unpickler.persistent_load = own
     played: Sequence[Episode] = unpickler.load()
     return played
 
@@ -106,11 +105,11 @@ def joined(parts: Sequence[Sequence[Episode]]) -> Sequence[Episode]:
     columns = [part for part in parts if isinstance(part, OneTurn)]
     if len(columns) < len(parts):
         return [episode for part in parts for episode in part]
-    flat: dict[str, npt.NDArray[Any]] = {
+    rows: dict[str, Any] = {
         name: np.concatenate([getattr(part, name) for part in columns]) for name in ("action", "logp", "length")
     }
-    rows = {name: [x for part in columns for x in getattr(part, name)] for name in ("asked", "text", "end")}
-    whole = OneTurn(columns[0].role, columns[0].step, columns[0].version, **flat, **rows)
+    rows |= {name: [x for part in columns for x in getattr(part, name)] for name in ("asked", "text", "end")}
+    whole = OneTurn(columns[0].role, columns[0].step, columns[0].version, **rows)
     if all("episodes" in vars(part) for part in columns):  # they were made already, for who listens
         vars(whole).update(episodes=tuple(episode for part in columns for episode in part.episodes))
     return whole
@@ -121,7 +120,7 @@ def joined(parts: Sequence[Sequence[Episode]]) -> Sequence[Episode]:
 
 def moving(models: Mapping[str, Model]) -> dict[str, Tensor]:
     """All weights that a worker cannot have from the start."""
-    tensors = {}
+    tensors: dict[str, Tensor] = {}
     for name, model in models.items():
         frozen = model.frozen_weights()
         tensors |= {f"{name}/{at}": w for at, w in model.weights.state_dict().items() if at not in frozen}
@@ -142,9 +141,8 @@ class Versions:
         """The weights as bytes if they are others than before, by a new `name`; otherwise None."""
         now = moving(models)
         versions = {name: model.version for name, model in models.items()}
-        if versions == self.versions and now.keys() == self.kept.keys():
-            if all(_same(tensor, self.kept[at]) for at, tensor in now.items()):
-                return None
+        if versions == self.versions and all(at in self.kept and _same(w, self.kept[at]) for at, w in now.items()):
+            return None
         self.kept = {at: tensor.detach().to("cpu", copy=True).contiguous() for at, tensor in now.items()}
         self.versions, self.count = versions, self.count + 1
         self.name = f"{self.player}-{self.count}"
@@ -176,7 +174,5 @@ def take_weights(models: Mapping[str, Model], data: bytes) -> None:
 
 def global_dice() -> tuple[Any, ...]:
     """Where the global generators of random numbers stand: what draws from them depends on who else did."""
-    kind, keys, place, *_ = np.random.get_state()  # noqa: NPY002 - the one that a user's code may draw from
-    return random.getstate(), kind, bytes(keys), place, bytes(torch.get_rng_state().numpy())  # type: ignore[union-attr]
-
-
+    numpys: Any = np.random.get_state()
+    return random.getstate(), bytes(numpys[1]), numpys[2], bytes(torch.get_rng_state().numpy())

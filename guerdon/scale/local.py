@@ -8,6 +8,7 @@ Leaves out: who gets which job (`crew.py`), what is done with it (`station.py`).
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import json
 import os
@@ -30,7 +31,7 @@ HEAD = struct.Struct("<cQ")  # of a message: its kind, and the length of what fo
 BEAT, HELLO, ANSWER, JOB, SETUP = b"B", b"H", b"A", b"J", b"S"
 STATE = struct.Struct("<QQ")  # what a beat says: the job that came last, and the one that is being played (0: none)
 PAUSE = 0.5  # seconds between two beats
-SHARED = Path("/dev/shm")  # noqa: S108 - memory as files, where weights lie
+SHARED = Path("/dev/shm")
 SPARE = 64 << 20  # bytes of it that are left to others
 
 
@@ -70,7 +71,9 @@ class Shelf:
         free = shutil.disk_usage(self.folder).free
         if free < len(data) + SPARE:
             where = f"{len(data) >> 20} MiB of weights for the workers: {self.folder.parent} has {free >> 20} MiB free"
-            raise UserError(f"no room in shared memory for {where}; enlarge it (docker run --shm-size), or use --workers ray")
+            raise UserError(
+                f"no room in shared memory for {where}; enlarge it (docker run --shm-size), or use --workers ray"
+            )
         (self.folder / name).write_bytes(data)
 
     def drop(self, name: str) -> None:
@@ -92,10 +95,10 @@ class LocalWorker:
         ours.settimeout(max(patience, 60.0))  # it loads what is named in run.json
         try:
             self.pipe.send(SETUP, pickle.dumps((setup, str(shelf.folder))))
-            self.hello = pickle.loads(self._until(HELLO)[1])  # noqa: S301 - from our own worker
+            self.hello = pickle.loads(self._until(HELLO)[1])
         except (OSError, EOFError) as error:
             self.close()
-            raise Lost("did not start") from error
+            raise Lost("ended while it started") from error
         self.process = _Process(self.hello.pid)
         ours.settimeout(patience)
 
@@ -109,7 +112,7 @@ class LocalWorker:
                     if STATE.unpack(body) == (job.number, 0):  # it has played it, and what it said is not here
                         self.pipe.send(JOB, message)
                     continue
-                answer: Answer = pickle.loads(body)  # noqa: S301 - from our own worker
+                answer: Answer = pickle.loads(body)
                 if answer.number == job.number:
                     return answer
         except TimeoutError as error:
@@ -133,17 +136,18 @@ class _Process:
     """A process by a handle, where the system has such: a number may have become another process's."""
 
     def __init__(self, pid: int) -> None:
-        self.pid, self.handle = pid, -1
+        self.pid, self.handle, self.lock = pid, -1, threading.Lock()
         if pid and hasattr(os, "pidfd_open"):
             with contextlib.suppress(OSError):  # it has ended
                 self.handle = os.pidfd_open(pid)
 
     def kill(self) -> None:
-        if self.handle >= 0:
-            with contextlib.suppress(OSError):
-                signal.pidfd_send_signal(self.handle, signal.SIGKILL)
-            os.close(self.handle)
-            self.handle = -1
+        with self.lock:
+            if self.handle >= 0:
+                with contextlib.suppress(OSError):
+                    signal.pidfd_send_signal(self.handle, signal.SIGKILL)
+                os.close(self.handle)
+                self.handle = -1
 
 
 # --- the template ----------------------------------------------------------------------------------------------------
@@ -155,12 +159,17 @@ class _Template:
     def __init__(self) -> None:
         self.control, theirs = socket.socketpair()
         code = "import json, sys; sys.path[:] = json.loads(sys.argv[1])\nfrom guerdon.scale.local import template; template()"
-        words = [sys.executable, "-c", code, json.dumps([os.path.abspath(each) for each in sys.path])]
+        words = [sys.executable, "-c", code, json.dumps([str(Path(each).absolute()) for each in sys.path])]
         with theirs:
             self.process = subprocess.Popen(words, stdin=theirs.fileno(), start_new_session=True)
 
     def spawn(self, end: socket.socket) -> None:
         socket.send_fds(self.control, [b"W"], [end.fileno()])
+
+    def close(self) -> None:
+        """It ends by itself, and so do its workers."""
+        self.control.close()
+        self.process.wait()
 
     @property
     def lives(self) -> bool:
@@ -176,12 +185,16 @@ def _template() -> _Template:
         template = _made.get(os.getpid())
         if template is None or not template.lives:
             template = _made[os.getpid()] = _Template()
+            atexit.register(template.close)
         return template
 
 
 def template() -> None:
     """Fork a worker for each end of a socket that comes, until the run is gone."""
     import guerdon.scale.station  # noqa: F401 - once, for all workers
+    from guerdon.training.catalog import listings
+
+    listings()  # remembered
 
     control = socket.socket(fileno=os.dup(0))
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
@@ -206,13 +219,13 @@ def _work(pipe: Pipe) -> None:
     state = [0, 0]
     try:
         _, body = pipe.receive()
-        setup, folder = pickle.loads(body)  # noqa: S301 - from the run
+        setup, folder = pickle.loads(body)
         station, said = hello(setup, lambda name: (Path(folder) / name).read_bytes())
         pipe.send(HELLO, pickle.dumps(said))
         threading.Thread(target=_beat, args=(pipe, state), daemon=True).start()
         while station is not None:
             _, body = pipe.receive()
-            job = pickle.loads(body)  # noqa: S301
+            job = pickle.loads(body)
             state[:] = [job.number, job.number]
             answer = pickle.dumps(station.do(job), 5)
             with pipe.lock:  # no beat may say that it is done before the answer is on its way

@@ -15,6 +15,7 @@ import traceback
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import cloudpickle
@@ -67,13 +68,13 @@ def setup_of(config: Mapping[str, Any], play: Player, threads: int, code: str) -
     if not config["plain"]:
         try:
             objects = cloudpickle.dumps((play.env, dict(play.models)))
-        except Exception as error:  # noqa: BLE001 - objects say in many ways that they cannot be pickled
+        except Exception as error:
             why = (str(error).splitlines() or [""])[0]
             raise UserError(
                 f"--workers: a part of this run cannot be sent to another process ({type(error).__name__}: {why}); start it by"
                 " name, or leave --workers out"
             ) from error
-    where = (os.getcwd(), tuple(sys.path))
+    where = (str(Path.cwd()), tuple(sys.path))
     return Setup(config, objects, dict(play.seats), play.seed, play.noise, play.steps, threads, *where, code)
 
 
@@ -93,7 +94,7 @@ class Station:
 
     def _told(self, setup: Setup) -> Player:
         assert setup.objects is not None
-        env, models = pickle.loads(setup.objects)  # noqa: S301 - from the run itself
+        env, models = pickle.loads(setup.objects)
         return Player(models, setup.seats, env, Sampling(), setup.seed, setup.steps, (), setup.noise)
 
     def _built(self, setup: Setup) -> Player:
@@ -126,8 +127,8 @@ class Station:
             self.loaded = job.weights
         if job.state:
             set_state(play.env, job.state)
-        asks = pickle.loads(job.asks)  # noqa: S301 - from the run itself
-        env = play.env if job.env is None else pickle.loads(job.env)  # noqa: S301
+        asks = pickle.loads(job.asks)
+        env = play.env if job.env is None else pickle.loads(job.env)
         play.steps, play.sampling = job.steps, job.sampling
         play.begin(job.step)
         play.asked = job.first
@@ -135,7 +136,9 @@ class Station:
         dice, state = global_dice(), dumps(get_state(env))
         played = play.played(asks, env)
         if state != dumps(get_state(env)):
-            raise UserError("the environment changes its state while it plays, which no worker may: leave --workers out")
+            raise UserError(
+                "the environment changes its state while it plays, which no worker may: leave --workers out"
+            )
         counts = {name: number for name, number in play.counts().items() if name != "asked"}
         return pack_played(played, asks), counts, dice != global_dice()
 

@@ -167,7 +167,9 @@ def _watching(
     options: Options | None, truth: Any, watch: Any, workers: Any, earlier: str | Path | None
 ) -> Options | None:
     """How a run is kept, with what is said about watching it and who plays; an `earlier` run is kept as it was but for that."""
-    said = {name: value for name, value in (("truth", truth), ("watch", watch), ("workers", workers)) if value is not None}
+    said = {
+        name: value for name, value in (("truth", truth), ("watch", watch), ("workers", workers)) if value is not None
+    }
     if not said:
         return options
     if options is None:

@@ -61,7 +61,7 @@ class Rollouts:
 
     def __enter__(self) -> Rollouts:
         if self.workers is not None:  # the room of workers is above this one, and a plain run imports nothing of it
-            crew = importlib.import_module("guerdon.scale.crew").hired(self.workers, self.config, self.play)
+            crew = importlib.import_module("guerdon.scale.hiring").hired(self.workers, self.config, self.play)
             self.play.elsewhere = self.shadow.elsewhere = self.hired.enter_context(crew)
         return self
 
