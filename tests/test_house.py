@@ -79,7 +79,7 @@ MAY_IMPORT = {
         "display",
         "select",  # for which tries make a pair
     },
-    "scale": {"core", "engine", "models", "evidence", "training"},
+    "scale": {"core", "engine", "models", "runs", "evidence", "training"},
     "prove": {"core", "engine", "models", "rewards", "exams", "workers", "runs", "evidence", "training"},
     "recipes": {
         "core",

@@ -8,10 +8,12 @@ Leaves out: starting a cluster (`ray start`), and who may connect to it, which i
 from __future__ import annotations
 
 import contextlib
+import functools
 import importlib
 import os
+import secrets
 import socket
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -20,13 +22,15 @@ import torch
 from guerdon.core.errors import UserError, require_extra
 from guerdon.engine.player import Player
 from guerdon.evidence.identity import tree_hash
+from guerdon.runs.folder import RunFolder
 from guerdon.scale import crew
 from guerdon.scale.job import Answer, Job, Lost
 from guerdon.scale.station import Hello, Setup, hello, setup_of
 
 SECONDS = 5.0  # to reach a cluster
 TO_START = 120.0  # until a worker has loaded its libraries and built the run
-TOKEN = "RAY_AUTH_TOKEN_PATH"  # where Ray keeps the token of a cluster that it starts
+AUTH = ("RAY_AUTH_MODE", "RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH")  # by which Ray is told who may use a cluster
+TOKEN = "ray_token"  # a file in the run's folder, while a cluster of its own lasts
 
 
 class RayStation:
@@ -106,17 +110,17 @@ def _ray() -> Any:
 
 
 @contextlib.contextmanager
-def hired_on_ray(where: str, config: Mapping[str, Any], play: Player) -> Iterator[crew.Crew]:
+def hired_on_ray(where: str, folder: RunFolder, play: Player) -> Iterator[crew.Crew]:
     """A crew of as many workers as the cluster has processors; of one for each of its GPUs where the models are on one."""
     ray = _ray()
-    with _connected(ray, where):
+    with _connected(ray, where, folder):
         on_gpu = any(model.device.type == "cuda" for model in play.models.values())
         kind = "GPU" if on_gpu else "CPU"
         count = int(ray.cluster_resources().get(kind, 0))
         if count == 0:
             raise UserError(f"--workers {where}: its machines have no {kind}s to play on")
         code, store = tree_hash(), ObjectStore()
-        setup = setup_of(config, play, 1 if not on_gpu else torch.get_num_threads(), code)
+        setup = setup_of(folder.read_config(), play, 1 if not on_gpu else torch.get_num_threads(), code)
         made = crew.Crew(count, play, lambda: RayWorker(setup, store, crew.PATIENCE, on_gpu), store, code)
         try:
             yield made
@@ -125,16 +129,18 @@ def hired_on_ray(where: str, config: Mapping[str, Any], play: Player) -> Iterato
 
 
 @contextlib.contextmanager
-def _connected(ray: Any, where: str) -> Iterator[None]:
+def _connected(ray: Any, where: str, folder: RunFolder) -> Iterator[None]:
     """To a cluster; to one of this machine alone, which ends with the run, where none is named or set in RAY_ADDRESS."""
     if ray.is_initialized():
         yield
         return
-    os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")  # what Ray warns of otherwise
     quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": "error"}
-    if where == "ray":
-        named = os.environ.get("RAY_ADDRESS")
-        ray.init(address=named or "local", **quiet, **({} if named else {"include_dashboard": False}))
+    own = contextlib.ExitStack()
+    if where == "ray" and "RAY_ADDRESS" not in os.environ:
+        own.enter_context(_own_token(folder))
+        ray.init(address="local", include_dashboard=False, **quiet)
+    elif where == "ray":
+        ray.init(address=os.environ["RAY_ADDRESS"], **quiet)
     else:
         _reach(where)
         try:
@@ -146,6 +152,32 @@ def _connected(ray: Any, where: str) -> Iterator[None]:
         yield
     finally:
         ray.shutdown()
+        own.close()
+
+
+@contextlib.contextmanager
+def _own_token(folder: RunFolder) -> Iterator[None]:
+    """A new cluster is the run's alone: its token lies in the run's folder while it lasts, not in the user's home."""
+    if any(name in os.environ for name in AUTH):
+        yield
+        return
+    path = folder.path / TOKEN
+    path.unlink(missing_ok=True)
+    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
+        file.write(_token())
+    os.environ["RAY_AUTH_TOKEN_PATH"] = str(path)
+    try:
+        yield
+    finally:
+        for name in AUTH:
+            os.environ.pop(name, None)
+        path.unlink(missing_ok=True)
+
+
+@functools.cache
+def _token() -> str:
+    """Ray reads it once in a process, and so it is the same for all clusters that this one starts."""
+    return secrets.token_hex(32)
 
 
 def _reach(where: str) -> None:

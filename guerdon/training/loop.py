@@ -122,7 +122,7 @@ def run_recipe(
             record = Recorder(folder, log, options, play, starts).watch(recipe, before.events, first)
             try:
                 with (
-                    Rollouts(recipe, play, total, waiting, options.workers, config) as rollouts,
+                    Rollouts(recipe, play, total, waiting, options.workers, folder) as rollouts,
                     undisturbed(recipe.models.values()),
                     Saver(recipe, record) as saver,
                 ):

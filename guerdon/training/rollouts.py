@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import copy
 import importlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, nullcontext
 from dataclasses import dataclass
@@ -25,6 +25,7 @@ from guerdon.core.model import shared
 from guerdon.core.recipe import Recipe
 from guerdon.core.task import Ask
 from guerdon.engine.player import Player
+from guerdon.runs.folder import RunFolder
 
 
 @dataclass(frozen=True)
@@ -47,10 +48,10 @@ class Rollouts:
         last: int,
         waiting: Played | None = None,
         workers: int | str | None = None,
-        config: Mapping[str, Any] | None = None,
+        folder: RunFolder | None = None,
     ) -> None:
         self.recipe, self.play, self.last = recipe, play, last
-        self.workers, self.config = workers, config
+        self.workers, self.folder = workers, folder
         self.hired = ExitStack()
         self.next: Future[Played] | None = None
         if waiting is not None:
@@ -61,7 +62,7 @@ class Rollouts:
 
     def __enter__(self) -> Rollouts:
         if self.workers is not None:  # the room of workers is above this one, and a plain run imports nothing of it
-            crew = importlib.import_module("guerdon.scale.hiring").hired(self.workers, self.config, self.play)
+            crew = importlib.import_module("guerdon.scale.hiring").hired(self.workers, self.folder, self.play)
             self.play.elsewhere = self.shadow.elsewhere = self.hired.enter_context(crew)
         return self
 
