@@ -42,7 +42,7 @@ class Elsewhere(Protocol):
         """The parts as one, as the player would have made them."""
 
     def numbers(self, seconds: float) -> dict[str, float]:
-        """What is told of those who played last, which took so long."""
+        """Numbers about the last episodes, which took so many seconds."""
 
 
 class Player:

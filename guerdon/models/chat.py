@@ -130,7 +130,7 @@ class Chat:
         return self
 
     def __reduce__(self) -> Any:
-        """Another process makes it anew: what it remembers stays here."""
+        """Another process compiles it again: what it remembers stays here."""
         return Chat, (self.tokenizer, self.format)
 
     def encode(self, view: Any, path: Sequence[Segment] = ()) -> tuple[int, ...]:

@@ -1,7 +1,7 @@
 """What a player asks in place of playing itself: a crew of workers.
 
 Asks are cut into jobs, in their order; a free worker takes the next job. A job that a worker loses goes back to the front and
-is played by whoever is free, for what is played follows from the asks' numbers and the weights alone. Answers are put together
+is played by the next free worker, for what is played follows from the asks' numbers and the weights alone. Answers are put together
 in the order of the asks, so the run cannot tell who played them.
 A thread for each worker hires it, gives it jobs and hires another in its place when it is lost.
 Leaves out: environments in lock step, whose tries share sums, and what cannot be sent: these are played by the run's process.
@@ -79,7 +79,7 @@ class Crew:
         self.orders: deque[Order] = deque()
         self.ready = threading.Condition()
         self.over = threading.Event()
-        self.fault = ""  # why nobody can be hired
+        self.fault = ""  # why no worker can be started
         self.workers: dict[int, Worker] = {}
         self.places = count
         self.number = itertools.count(1)
@@ -113,7 +113,7 @@ class Crew:
             before, data = known.name, known.changed(player.models)
             if data is not None:
                 self.store.put(known.name, data)
-                if before:  # whoever played with it has answered: a player asks again when it has its episodes
+                if before:  # it is not used any more: a player asks again when it has its episodes
                     self.store.drop(before)
         state, at = get_state(env) if sent is None else {}, (player.step, player.steps)
         orders = [
@@ -132,7 +132,7 @@ class Crew:
         told: Future[Any] = Future()
 
         def hear(done: Future[Answer]) -> None:
-            if not told.set_running_or_notify_cancel():  # nobody waits for it any more
+            if not told.set_running_or_notify_cancel():  # it is not waited for any more
                 return
             try:
                 answer = done.result()
@@ -160,7 +160,7 @@ class Crew:
         return joined(parts)
 
     def numbers(self, seconds: float) -> dict[str, float]:
-        """What is told of the last episodes, which took so long."""
+        """The workers that live, and the share of the last seconds in which they were idle."""
         with self.ready:
             busy, self.busy = self.busy, 0.0
             idle = 1 - busy / (seconds * self.places) if seconds > 0 else 0.0

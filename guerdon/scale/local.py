@@ -239,7 +239,7 @@ def _work(pipe: Pipe) -> None:
 
 
 def _beat(pipe: Pipe, state: list[int]) -> None:
-    """Say that this process lives. Where nobody hears it any more, end it, whatever it is doing."""
+    """Say that this process lives. When the run is gone, end it, whatever it is doing."""
     pause = threading.Event()
     while not pause.wait(PAUSE):
         try:

@@ -181,12 +181,12 @@ def _token() -> str:
 
 
 def _reach(where: str) -> None:
-    """Refuse a cluster that nobody can reach, before Ray tries for half a minute."""
+    """Refuse a cluster that cannot be reached, before Ray tries for half a minute."""
     place = urlsplit(where)
     try:
         host, port = place.hostname, place.port or 10001
     except ValueError as error:
-        raise UserError(f"--workers {where}: its port is no number: ray://HEAD:10001") from error
+        raise UserError(f"--workers {where}: its port is not a number: write ray://HEAD:10001") from error
     try:
         socket.create_connection((host or "", port), timeout=SECONDS).close()
     except OSError as error:

@@ -70,7 +70,7 @@ class Rollouts:
         self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
     ) -> None:
         if error is not None:
-            self.hired.close()  # nobody waits for what workers play
+            self.hired.close()  # what workers play is not waited for
         if self.worker is not None:
             self.worker.shutdown(wait=True, cancel_futures=True)
         self.hired.close()

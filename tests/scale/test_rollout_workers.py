@@ -71,12 +71,16 @@ class Harm(threading.Thread):
 
     def run(self):
         while self.done < self.times and not self.over.wait(self.dice.uniform(0.05, 0.3)):
-            if left := victims():
+            if left := self.victims():
                 try:
                     os.kill(self.dice.choice(left), self.number)
                 except ProcessLookupError:
                     continue
                 self.done += 1
+
+    @staticmethod
+    def victims():
+        return victims()
 
     def __call__(self, event):
         """Begin when the first step is done: a worker that is lost while it starts is started again, and that is all."""
