@@ -34,6 +34,7 @@ def ready(
     run = RunFolder(folder)
     with run.claim():
         run.create(made.config)
+    assert isinstance(made.built.recipe, Recipe)
     recipe, play = start(made.built.recipe, 0, made.total)
     if workers is None:
         yield recipe, play, None
@@ -79,9 +80,10 @@ def main() -> None:
         assert len({row["said"] for row in rows.values()}) == 1, "they said different things"
         alone, one, two = rows[None], rows[1], rows[2]
         print(
-            f"  two workers {one['wall'] / two['wall']:.2f} times one, {alone['wall'] / two['wall']:.2f} times the process alone;"
-            f" their processor time {two['players'] / alone['own']:.2f} of it;"
-            f" the run's process {two['own_ms']:.2f} ms an episode",
+            f"  two workers {one['wall'] / two['wall']:.2f} times one, {alone['wall'] / two['wall']:.2f} times this process"
+        )
+        print(
+            f"  processor time of two {two['players'] / alone['own']:.2f}; {two['own_ms']:.2f} ms an episode here",
             flush=True,
         )
 

@@ -1,8 +1,8 @@
 """What a player asks in place of playing itself: a crew of workers.
 
 Asks are cut into jobs, in their order; a free worker takes the next job. A job that a worker loses goes back to the front and
-is played by the next free worker, for what is played follows from the asks' numbers and the weights alone. Answers are put together
-in the order of the asks, so the run cannot tell who played them.
+is played by the next free worker, for what is played follows from the asks' numbers and the weights alone. Answers are put
+together in the order of the asks, so the run cannot tell who played them.
 A thread for each worker hires it, gives it jobs and hires another in its place when it is lost.
 Leaves out: environments in lock step, whose tries share sums, and what cannot be sent: these are played by the run's process.
 """
@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
 from typing import Any, Protocol
 
-from guerdon.core.episode import Episode
+from guerdon.core.episode import Episode, Segment
 from guerdon.core.errors import RunStopped, UserError
 from guerdon.core.part import get_state
 from guerdon.core.play import Env
@@ -25,7 +25,7 @@ from guerdon.core.task import Ask, Sampling
 from guerdon.engine.batching import EngineFault
 from guerdon.engine.player import Player
 from guerdon.scale.job import Answer, Job, Lost, Versions, dumps, joined, unpack_played
-from guerdon.scale.station import Hello
+from guerdon.scale.station import Hello, processor
 from guerdon.training.build import versions
 
 PATIENCE = 30.0  # seconds without a word after which a worker is taken for lost
@@ -76,6 +76,8 @@ class Crew:
 
     def __init__(self, count: int, play: Player, hire: Callable[[], Worker], store: Store, code: str = "") -> None:
         self.play, self.hire, self.store, self.code = play, hire, store, code
+        on_gpu = all(model.device.type == "cuda" for model in play.models.values())
+        self.processor = "" if on_gpu else processor()
         self.orders: deque[Order] = deque()
         self.ready = threading.Condition()
         self.over = threading.Event()
@@ -125,7 +127,30 @@ class Crew:
                 raise UserError(self.fault)
             self.orders.extend(orders)
             self.ready.notify_all()
+        if not self.compared:
+            self.compared = True
+            self._compare(player, asks[0], env, sampling, orders[0])
         return [self._heard(order) for order in orders]
+
+    def _compare(self, player: Player, ask: Ask, env: Env, sampling: Sampling, order: Order) -> None:
+        """Play the run's first try here as well, once a worker has survived it: both have to be the same, to the bit."""
+        if order.promise.exception() is not None or order.promise.result().fault is not None:
+            return
+        here = Player(player.models, player.seats, env, sampling, player.seed, player.steps, (), player.noise)
+        here.begin(player.step)
+        here.asked = player.asked
+        try:
+            own = here.played([ask.but(n=1)])[0].segments
+        finally:
+            for model in player.models.values():
+                model.meter = player.meter
+        other = unpack_played(order.promise.result().played, order.asks)[0].segments
+        if len(own) != len(other) or not all(_alike(a, b) for a, b in zip(own, other, strict=True)):
+            self.play.warn(
+                "--workers: a worker played the first try otherwise than this process, so the weights may not be those of one"
+                " process: the environment is random, or processors or numbers of threads round differently (set"
+                " OMP_NUM_THREADS=1)"
+            )
 
     def _heard(self, order: Order) -> Future[Any]:
         """The episodes and counts of an order, once it is answered."""
@@ -250,6 +275,8 @@ class Crew:
                 return (
                     f"{who} has {name} {said.versions.get(name)}, and the run has {own[name]}: install the same there"
                 )
+        if self.processor and said.processor != self.processor:
+            return f"{who} has another processor ({said.processor}) than the run ({self.processor}), which rounds differently"
         if self.code and said.code != self.code:
             return f"{who} has other code of guerdon {own['guerdon']} than the run: install the same there"
         return ""
@@ -272,6 +299,10 @@ class Crew:
                 self.play.warn(f"{what}: another plays them again")
                 return
         order.promise.set_exception(RunStopped(f"{what}, as {LOSSES - 1} did before: what they play may kill them"))
+
+
+def _alike(a: Segment, b: Segment) -> bool:
+    return a.actions.tobytes() == b.actions.tobytes() and a.logp.tobytes() == b.logp.tobytes()
 
 
 def cut(asks: Sequence[Ask], parts: int) -> Iterator[tuple[int, list[Ask]]]:

@@ -9,6 +9,8 @@ from __future__ import annotations
 import contextlib
 import os
 import pickle
+import platform
+import socket
 import sys
 import time
 import traceback
@@ -58,8 +60,20 @@ class Hello:
     pid: int
     host: str
     versions: Mapping[str, Any]
+    processor: str = ""
     code: str = ""
     fault: str = ""
+
+
+def processor() -> str:
+    """What kind this machine has: another one may add in another order."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+    except OSError:
+        return platform.processor()
+    kinds = ("model name", "CPU part", "CPU implementer")
+    named = {line.partition(":")[0].strip(): line.partition(":")[2].strip() for line in lines}
+    return " ".join(named[kind] for kind in kinds if kind in named)
 
 
 def setup_of(config: Mapping[str, Any], play: Player, threads: int, code: str) -> Setup:
@@ -145,9 +159,7 @@ class Station:
 
 def hello(setup: Setup, weights: Callable[[str], bytes]) -> tuple[Station | None, Hello]:
     """Build the run, or say why not."""
-    import socket
-
-    about = (os.getpid(), socket.gethostname(), versions())
+    about = (os.getpid(), socket.gethostname(), versions(), processor())
     code = ""
     try:
         if setup.code:

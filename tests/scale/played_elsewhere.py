@@ -70,6 +70,17 @@ class deadly_turn:
         os.kill(os.getpid(), signal.SIGKILL)
 
 
+@gd.part
+class pid_turn:
+    """One turn, whose view is another in every process."""
+
+    roles = ("policy",)
+
+    async def play(self, ask, seats):
+        await seats["policy"].act(f"{ask.shown} {os.getpid()}")
+        return seats.episode()
+
+
 class Held:
     """What no other process can have."""
 

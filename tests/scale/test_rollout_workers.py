@@ -17,6 +17,7 @@ from guerdon.runs.event_types import StepDone
 from guerdon.runs.events import read_events
 from guerdon.scale import crew, local
 from guerdon.scale.crew import cut
+from guerdon.training.build import versions
 from guerdon.workers.processes import children
 
 KEPT = gd.Options(eval_tasks=0)
@@ -168,7 +169,7 @@ def test_what_workers_cannot_play_is_said(place):
     with pytest.raises(gd.RunStopped, match=r"step 0: worker \d ended while it played asks? \d.* as 4 did before"):
         trained(place / "deadly", 1, recipe=deadly)
     env = runs.slow_turn()
-    env.held = runs.Held()
+    env._held = runs.Held()
     locked = runs.on_a_table(env, steps=2)
     with pytest.raises(gd.UserError, match="cannot be sent to another process"):
         trained(place / "locked", 2, recipe=locked)
@@ -182,6 +183,27 @@ def test_files_that_only_the_run_has(place, monkeypatch):
     monkeypatch.setattr(local._Template, "spawn", lambda self, end: (rows.unlink(missing_ok=True), spawn(self, end)))
     with pytest.raises(gd.UserError, match=r"worker 0 on .* cannot build the run: .*rows.jsonl"):
         trained(place / "gone", 1, recipe="grpo", model="tabular", data=str(rows), steps=2)
+
+
+def test_workers_that_would_differ_are_refused_by_name(place, monkeypatch):
+    table = {"recipe": "grpo", "task": "successor", "model": "tabular", "steps": 1}
+    with monkeypatch.context() as patch:
+        patch.setattr(crew, "versions", lambda: {**versions(), "torch": "2.0.0"})
+        with pytest.raises(gd.UserError, match=r"worker 0 on \S+ has torch .*, and the run has 2.0.0"):
+            trained(place / "torch", 1, **table)
+    with monkeypatch.context() as patch:
+        patch.setattr(crew, "processor", lambda: "abacus")
+        with pytest.raises(gd.UserError, match=r"worker 0 on \S+ has another processor \(.*\) than the run \(abacus\)"):
+            trained(place / "processor", 1, **table)
+    with monkeypatch.context() as patch:
+        patch.setattr(local, "SPARE", 1 << 62)
+        with pytest.raises(gd.UserError, match="no room in shared memory for 0 MiB of weights"):
+            trained(place / "room", 1, **table)
+
+
+def test_a_worker_that_plays_otherwise_is_reported(place):
+    run = trained(place / "otherwise", 1, recipe=runs.on_a_table(runs.pid_turn(), steps=2))
+    assert any("played the first try otherwise" in w for w in run.warnings)
 
 
 def test_asks_are_cut_by_their_tries():
