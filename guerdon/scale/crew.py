@@ -302,7 +302,7 @@ class Crew:
 
 
 def _alike(a: Segment, b: Segment) -> bool:
-    return a.actions.tobytes() == b.actions.tobytes() and a.logp.tobytes() == b.logp.tobytes()
+    return all(getattr(a, name).tobytes() == getattr(b, name).tobytes() for name in ("context", "actions", "logp"))
 
 
 def cut(asks: Sequence[Ask], parts: int) -> Iterator[tuple[int, list[Ask]]]:
