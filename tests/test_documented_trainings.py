@@ -48,6 +48,7 @@ IMPROVES = {  # command: the page whose files it wants
 OTHERWISE = {  # a command, or a word of it: why it need not
     "--dry-run": "nothing is trained",
     "--resume": "goes on with a run",
+    "--workers": "ends in the weights that it has without workers",
     "grpo-rm": "a policy that games its reward model, shown for that",
     "PATH_TO_A_MODEL": "a model of the reader's",
     "./pythia-70m": "a model of the reader's",

@@ -11,21 +11,12 @@ from test_rollout_workers import Harm, counted, trained
 
 import guerdon as gd
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.peers("ray")]
 
 
 def test_nobody_listens(tmp_path):
-    pytest.importorskip("ray")
     with pytest.raises(gd.UserError, match=r"ray://127.0.0.1:9: nobody listens there"):
         trained(tmp_path / "run", "ray://127.0.0.1:9", recipe=runs.on_a_table())
-
-
-def test_ray_is_an_extra(tmp_path, monkeypatch):
-    import sys
-
-    monkeypatch.setitem(sys.modules, "ray", None)
-    with pytest.raises(gd.UserError, match=r"pip install 'guerdon\[scale\]'"):
-        trained(tmp_path / "run", "ray", recipe=runs.on_a_table())
 
 
 class HarmToActors(Harm):
@@ -46,7 +37,6 @@ def _read(path):
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSTOP])
 def test_actors_that_are_lost_change_nothing(tmp_path, number, monkeypatch):
-    pytest.importorskip("ray")
     monkeypatch.setattr("guerdon.scale.crew.PATIENCE", 4.0)
     recipe = runs.on_a_table(runs.slow_turn(), steps=30)
     alone = trained(tmp_path / "alone", recipe=recipe)

@@ -6,6 +6,7 @@ import os
 import pickle
 import random
 import signal
+import sys
 import threading
 
 import played_elsewhere as runs
@@ -199,6 +200,12 @@ def test_workers_that_would_differ_are_refused_by_name(place, monkeypatch):
         patch.setattr(local, "SPARE", 1 << 62)
         with pytest.raises(gd.UserError, match="no room in shared memory for 0 MiB of weights"):
             trained(place / "room", 1, **table)
+
+
+def test_ray_is_an_extra(place, monkeypatch):
+    monkeypatch.setitem(sys.modules, "ray", None)
+    with pytest.raises(gd.UserError, match=r"pip install 'guerdon\[scale\]'"):
+        trained(place / "extra", "ray", recipe=runs.on_a_table())
 
 
 def test_a_worker_that_plays_otherwise_is_reported(place):
