@@ -104,7 +104,6 @@ def train(
     an earlier run to rerun with the changes given here; more `steps` alone extend a finished one from where it ended, with
     the weights of one unbroken run. A `truth`, "verified" for the task's own check or what `reward`
     takes, scores the same tries and is never trained on; `watch` raises alarms, by all rules or those listed (docs/watch.md).
-    `workers` play the episodes in processes of this machine, or on Ray, and the weights stay the same (docs/scale.md).
     `progress` is shown on a terminal, in IPython and in a notebook, unless set. Ctrl-C, or a notebook's stop
     button, finishes the step and returns the run as far as it came; a second one ends it at once.
 
@@ -123,7 +122,7 @@ def train(
         options: how the run is kept.
         truth: scorer of the same samples that is not trained on.
         watch: rules that raise alarms.
-        workers: processes that play the episodes: a number, "ray" or "ray://HEAD:10001".
+        workers: processes that play the episodes, which changes no weights: a number, "ray" or "ray://HEAD:10001".
         listeners: receive every event.
         settings: dotted knobs by name.
         text: values of settings are text from a command line, to be parsed.
@@ -166,10 +165,9 @@ def train(
 def _watching(
     options: Options | None, truth: Any, watch: Any, workers: Any, earlier: str | Path | None
 ) -> Options | None:
-    """How a run is kept, with what is said about watching it and who plays; an `earlier` run is kept as it was but for that."""
-    said = {
-        name: value for name, value in (("truth", truth), ("watch", watch), ("workers", workers)) if value is not None
-    }
+    """How a run is kept, with what is said of watching it and who plays; an `earlier` run is kept as it was but for that."""
+    given = {"truth": truth, "watch": watch, "workers": workers}
+    said = {name: value for name, value in given.items() if value is not None}
     if not said:
         return options
     if options is None:

@@ -109,6 +109,7 @@ class audience(gym):
         at_once: worlds that are stepped side by side.
         limit: steps after which an episode is cut; 0: the feed's own.
         options: keyword arguments for making it.
+        reward: pays for each step in the feed's place, as `gd.worlds.gym` takes it.
         role: the role that acts.
 
     >>> import guerdon as gd
