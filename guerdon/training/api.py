@@ -99,13 +99,13 @@ def train(
     FILE.py:FUNCTION; `data` problems of your own: a file, a list of dictionaries, a data set, or one of them with settings,
     `{"path": "my.csv", "check": "number"}` (docs/your_own_data.md). Without a model a task is learned by `sprig`, which comes
     with the package. Further keywords are the recipe's knobs; dotted ones go in `settings` (`{"learn.clip": 0.5}`). With a
-    `budget` (400_000 tokens: "400000"; "5000:samples") the run ends when it is spent. `resume` continues an earlier run of
-    the same recipe; one that names Python files and was not made by this user on this computer with `trust` alone. `again` is
-    an earlier run to rerun with the changes given here; more `steps` alone extend a finished one from where it ended, with
-    the weights of one unbroken run. A `truth`, "verified" for the task's own check or what `reward`
-    takes, scores the same tries and is never trained on; `watch` raises alarms, by all rules or those listed (docs/watch.md).
-    `progress` is shown on a terminal, in IPython and in a notebook, unless set. Ctrl-C, or a notebook's stop
-    button, finishes the step and returns the run as far as it came; a second one ends it at once.
+    `budget` (400_000 tokens: "400000"; "5000:samples") the run ends when it is spent. `resume` continues an earlier run of the
+    same recipe; one that names Python files and was not made by this user on this computer with `trust` alone. `again` is an
+    earlier run to rerun with the changes given here; more `steps` alone extend a finished one from where it ended, with the
+    weights of one unbroken run. A `truth`, "verified" for the task's own check or what `reward` takes, scores the same tries
+    and is never trained on; `watch` raises alarms, by all rules or those listed (docs/watch.md). `progress` is shown on a
+    terminal, in IPython and in a notebook, unless set. Ctrl-C, or a notebook's stop button, finishes the step and returns the
+    run as far as it came; a second one ends it at once.
 
     Args:
         recipe: a name, a file, a `Recipe` or a `Study`.
@@ -141,7 +141,8 @@ def train(
     here = absolute("")  # before code of the user's runs, which may go elsewhere
     listeners = (*listeners, *watched(progress))
     request = RunRequest(recipe, task, model, reward, data, {**(settings or {}), **more}, text)
-    options = _watching(options, truth, watch, workers, resume if resume is not None else again)
+    said = {"truth": truth, "watch": watch, "workers": workers}
+    options = _watching(options, said, resume if resume is not None else again)
     if resume is not None:
         if budget is not None:
             raise UserError(f"{resume} keeps the budget it was started with: leave it out to resume")
@@ -162,16 +163,15 @@ def train(
         return _go(ready.built, folder, ready.options, ready.seed, ready.total, listeners, notes)
 
 
-def _watching(
-    options: Options | None, truth: Any, watch: Any, workers: Any, earlier: str | Path | None
-) -> Options | None:
+def _watching(options: Options | None, said: Mapping[str, Any], earlier: str | Path | None) -> Options | None:
     """How a run is kept, with what is said of watching it and who plays; an `earlier` run is kept as it was but for that."""
-    given = {"truth": truth, "watch": watch, "workers": workers}
-    said = {name: value for name, value in given.items() if value is not None}
+    said = {name: value for name, value in said.items() if value is not None}
     if not said:
         return options
     if options is None:
-        options = Options() if earlier is None else Options.of_config(RunFolder(earlier).read_config(), truth)
+        options = (
+            Options() if earlier is None else Options.of_config(RunFolder(earlier).read_config(), said.get("truth"))
+        )
     return replace(options, **said)
 
 
