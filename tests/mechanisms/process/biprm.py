@@ -228,7 +228,6 @@ mechanism = Mechanism(
     ),
     equal={
         "labels_for_both.__call__: True -> False": "no token of a telling was given",
-        "labels_for_both.__call__: episode[k] shuffled (2)": "the track before a second telling is of the same episode",
         "labels_for_both.__call__: names[one] shuffled": "one model tells both",
         "labels_for_both.__call__: names[k] shuffled": "one model tells both",
         "two_way_labels.__call__: 1 -> 2": "a longer table of lines",

@@ -31,9 +31,6 @@ SECOND = "second"  # the role of the second stream
 class told_twice:
     """`side_by_side`, where every solution, recited or tried, is then recited once more by a second role: from its last
     line to its first, or with `order="forward"` as it was. The second telling counts as the first does.
-
-    >>> told_twice(tries=2).roles
-    ('policy', 'second')
     """
 
     tries: int = knob(default=0, ge=0)
@@ -55,9 +52,6 @@ class told_twice:
 class labels_for_both(FieldColumns):
     """The labels of `target` on the same lines of the second telling, and `line`: a number that a line's two tellings
     share, and no other line has. A second telling that the model cuts into other lines has no labels.
-
-    >>> labels_for_both("labels").gives
-    ('labels', 'line')
     """
 
     target: Needs = "labels"
@@ -74,14 +68,9 @@ class labels_for_both(FieldColumns):
         label, line = batch.cols[self.target].value.clone(), torch.full((batch.S,), float("nan"))
         tokens = SampleTokens(play, batch, torch.arange(batch.K), own=True)
         steps, names = tokens.steps(), players(batch, play)
-        episode, second = batch.episode[batch.leaf].tolist(), batch.tracks_of([SECOND]).tolist()
-        first_of: dict[int, list[int]] = {}
-        for k in range(batch.K):
-            if not second[k]:
-                first_of.setdefault(episode[k], []).append(k)
-        lines = 0
-        for k in (k for k in range(batch.K) if second[k]):
-            one = first_of[episode[k]].pop(0)  # both kinds of tracks come in the order they were told in
+        second, lines = batch.tracks_of([SECOND]).tolist(), 0
+        once, again = ([k for k in range(batch.K) if bool(second[k]) == later] for later in (False, True))
+        for one, k in zip(once, again, strict=True):  # both kinds of tracks come in the order they were told in
             there = [piece[-1] for piece in tokens.cut(steps[one], "line", names[one])]
             here = [piece[-1] for piece in tokens.cut(steps[k], "line", names[k])]
             here = here[::-1] if self.order == "backward" else here
@@ -90,8 +79,8 @@ class labels_for_both(FieldColumns):
                 here = []
             for n, place in enumerate(there):
                 line[place] = lines + n
-            for n, (place, again) in enumerate(zip(there, here, strict=False)):
-                line[again], label[again] = lines + n, label[place]
+            for n, (place, same) in enumerate(zip(there, here, strict=False)):
+                line[same], label[same] = lines + n, label[place]
             lines += len(there)
         line = torch.where(label.isnan(), label, line)
         reason = torch.where(label.isnan(), int(Reason.NOT_APPLICABLE), int(Reason.VALUE)).to(torch.int8)
