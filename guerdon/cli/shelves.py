@@ -18,7 +18,7 @@ from guerdon.core.lazy import places_of
 
 HOME = Path(guerdon.__file__).parent
 # modules that begin with libraries which may be absent
-_GYMS = ("guerdon.bridges.gymnasium_envs", "guerdon.bridges.sb3_env")
+_GYMS = ("guerdon.bridges.gymnasium_envs", "guerdon.bridges.sb3_env", "guerdon.worlds.own_worlds")
 _SERVERS = ("guerdon.network.client", "guerdon.network.connections", "guerdon.network.request_limits")
 WANT_EXTRAS = ("guerdon.bridges.serve.", "guerdon.studio.", "guerdon.models.kernels.", *_GYMS, *_SERVERS)
 NOT_PARTS = ("cli", "prove", "results", "studio", "training")  # packages without parts that a recipe is made of

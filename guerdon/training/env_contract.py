@@ -20,6 +20,8 @@ from guerdon.envs.world_turns import Shows
 from guerdon.models.scripted_model import Past, scripted
 from guerdon.training.build import find_task
 from guerdon.training.homes import silent
+from guerdon.worlds.checking import check as check_world
+from guerdon.worlds.lock_step import gym
 
 Say = Callable[[Any, Past, int], str]
 LONG = 4096  # bytes that a script may say at once
@@ -35,6 +37,8 @@ def check_env(
     An episode is the same when it is played again with the same seed, alone or among others, and when it is started again in
     its middle. The oracle policy reaches the goal; random text does not, breaks nothing and is not played
     for ever. An answer that was cut off ends CUT. What is recorded are JSON values.
+
+    A `gd.worlds.gym` is checked as `gd.worlds.check` does: what is severe is refused, and its gold player must reach the goal.
 
     `env` may be a source of problems, or its name, that has an environment of its own. The oracle policy comes from the
     environment (`demonstrate`), or is `gold`, a script `say(view, past, seed)` as `gd.models.scripted` takes it, or one for
@@ -54,6 +58,8 @@ def check_env(
     {'episodes': 20, 'turns': 20, 'goals': 20, 'restarts': 20, 'nonsense': 20}
     """
     check_arguments("gd.check_env", check_env, locals())
+    if isinstance(env, gym):
+        return _check_world(env, episodes, seed)
     source, env = _subject(env, task)
     size = source.size("train")
     asks = [Ask(source.get("train", i)) for i in range(episodes if size is None else min(size, episodes))]
@@ -66,6 +72,25 @@ def check_env(
     checked.hold_cut(asks)
     counts["nonsense"] = checked.hold_nonsense(asks)
     return counts
+
+
+def _check_world(env: gym, episodes: int, seed: int) -> dict[str, int]:
+    """The check of an environment of Gymnasium's kind; what was played by which player, and goals that gold reached."""
+    report = check_world(env, episodes=episodes, seed=seed)
+    for finding in report.findings:
+        if finding.harm == "severe":
+            raise UserError(finding.message)
+    gold = next((each for each in report.players if each["player"] == "gold"), None)
+    if gold is None or "success" not in gold:
+        raise UserError(
+            f"{report.name} has no gold player, or says of no episode whether it reached its goal: give it a method gold(), and"
+            " info['success']"
+        )
+    return {
+        "episodes": sum(each["episodes"] for each in report.players),
+        "steps": round(sum(each["episodes"] * each["steps"] for each in report.players)),
+        "goals": round(gold["episodes"] * gold["success"]),
+    }
 
 
 def _subject(env: Any, task: Any) -> tuple[TaskSource, Env]:

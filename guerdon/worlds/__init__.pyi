@@ -10,6 +10,7 @@ from guerdon.worlds.feeds import audience as audience
 from guerdon.worlds.feeds import users as users
 from guerdon.worlds.gymnasium_world import SomeWorld as SomeWorld
 from guerdon.worlds.gymnasium_world import open_world as open_world
+from guerdon.worlds.gymnasium_world import side_by_side as side_by_side
 from guerdon.worlds.lock_step import gym as gym
 from guerdon.worlds.sources import episodes as episodes
 from guerdon.worlds.sources import streams as streams

@@ -7,6 +7,7 @@ Leaves out: several at a time (`lock_step.py`).
 
 from __future__ import annotations
 
+import functools
 import inspect
 import math
 import warnings
@@ -17,6 +18,7 @@ import numpy as np
 
 from guerdon.core.errors import UserError, in_a_line, nearest, require_extra, unknown
 from guerdon.core.user_file import find_in_file
+from guerdon.worlds.own_names import OWN, is_own
 from guerdon.worlds.spaces import Row, actions_of, views_of
 from guerdon.worlds.step_rewards import copied
 
@@ -30,10 +32,11 @@ class NotFinite(Exception):
 
 
 def open_world(env: Any, options: Mapping[str, Any] | None = None, limit: int = 0, watched: bool = False) -> SomeWorld:
-    """An environment by its Gymnasium id, by FILE.py:NAME of a function that makes it, or by such a function.
+    """An environment by its Gymnasium id, by a name of our own worlds (`desk:push`, `bandits:10`), by FILE.py:NAME of a
+    function that makes it, or by such a function.
 
     Args:
-        env: the id, the file and name, or the function.
+        env: the id or name, the file and name, or the function.
         options: keyword arguments of the function, or of `gymnasium.make`.
         limit: steps after which an episode is cut; 0: the environment's own bound, or 10,000.
         watched: keep what a reward of env steps reads.
@@ -55,6 +58,8 @@ def title_of(env: Any) -> str:
 
 def maker_of(env: Any) -> Any:
     """The function that makes an environment; None for an id."""
+    if isinstance(env, str) and is_own(env):
+        return functools.partial(own_world, env)
     if isinstance(env, str):
         return find_in_file(env, "environment") if ".py:" in env else None
     if not callable(env):
@@ -62,6 +67,35 @@ def maker_of(env: Any) -> Any:
             f"an environment is a Gymnasium id, FILE.py:NAME or a function that makes one, not {env!r}: worlds make several"
         )
     return env
+
+
+def own_world(name: str) -> Any:
+    """One of our own worlds as an environment of Gymnasium."""
+    try:
+        from guerdon.worlds.own_worlds import OwnWorld
+    except ImportError as error:
+        raise require_extra("gymnasium", "control") from error
+    return OwnWorld(name)
+
+
+def side_by_side(name: str, n: int) -> Any:
+    """N of our own worlds as one vectorised environment of Gymnasium, which begins the next episode in the step that ends one
+    (`SAME_STEP`). Each is the same as one alone at its seed; `gold()` is the action of an oracle policy in each.
+
+    Args:
+        name: of one of our own worlds: `desk:reach`, `desk:push`, `desk:carry`, `desk:obstacles`, `bandits:5`.
+        n: how many.
+
+    >>> import guerdon as gd
+    >>> worlds = gd.worlds.side_by_side("desk:reach", 256)
+    >>> worlds.reset(seed=0)[0].shape, worlds.step(worlds.gold())[1].shape
+    ((256, 6), (256,))
+    """
+    try:
+        from guerdon.worlds.own_worlds import OwnWorlds
+    except ImportError as error:
+        raise require_extra("gymnasium", "control") from error
+    return OwnWorlds(name, n)
 
 
 def registered(name: str, options: Mapping[str, Any]) -> Any:
@@ -76,7 +110,7 @@ def registered(name: str, options: Mapping[str, Any]) -> Any:
             warnings.simplefilter("ignore", DeprecationWarning)  # an older version is what was asked for
             return gymnasium.make(name, disable_env_checker=True, **options)
     except (wrong.UnregisteredEnv, wrong.NamespaceNotFound, wrong.NameNotFound, wrong.VersionNotFound) as error:
-        close = nearest(name, list(gymnasium.registry))
+        close = nearest(name, [*gymnasium.registry, *OWN])
         if close is None:
             raise UserError(
                 f"unknown environment {name!r}: name a Gymnasium id, FILE.py:NAME, or MODULE:ID of a package that has it"
