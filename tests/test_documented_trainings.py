@@ -24,6 +24,7 @@ IMPROVES = {  # command: the page whose files it wants
     ),
     "guerdon train --again runs/first --set lr=5e-5 --out runs/second": "docs/first_day.md",
     "guerdon train ppo_control --env CartPole-v1 --set minibatch=256 --set lr=1e-3 --steps 12": "docs/control.md",
+    "guerdon train ppo_control --env desk:reach --set minibatch=256 --set lr=1e-3 --steps 15": "docs/control.md",
     "guerdon train sft --task hunt:2 --model sprig-1.1 --set prompts=32 --set lr=1e-3 --steps 40"
     " --eval-tasks 64 --out runs/taught": "docs/environments.md",
     "guerdon train grpo --task hunt:2 --model runs/taught --set max_tokens=8 --set lr=3e-5 --steps 10 --eval-tasks 64": (

@@ -168,6 +168,7 @@ app.command(
         "guerdon train grpo --task countdown:2 --model sprig --reward runs/reward_model-countdown-2-001",
         "guerdon train ./mine.py --task successor --model tabular --json",
         "guerdon train grpo --task countdown:4 --model sprig --dry-run",
+        "guerdon train ppo_control --env desk:reach                 control; --reward my.py:r pays for env steps",
         "guerdon train --resume runs/grpo-successor-001",
         "guerdon train --again runs/grpo-successor-001 --set lr=0.5 --seed 1",
     ),
@@ -181,6 +182,7 @@ app.command(
         "guerdon eval sprig --task countdown:2 --best-of 4 --reward runs/reward_model-countdown-2-001",
         "guerdon eval sprig --task equation:6 --search beam --scorer runs/process_reward_model-equation-6-001",
         "guerdon eval sprig --test test.csv --reward my.py:brief    all rows of a file, with the mean reward",
+        "guerdon eval runs/ppo_control-001 --tasks 200              episodes in the environment it was trained in",
     ),
 )(evaluate)
 app.command(

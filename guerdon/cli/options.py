@@ -33,7 +33,9 @@ Reward = Annotated[
 Environment = Annotated[
     str | None,
     typer.Option(
-        "--env", metavar="ID|FILE.py:NAME", help="Environment of a recipe for control: a Gymnasium id, or your own."
+        "--env",
+        metavar="ID|FILE.py:NAME",
+        help="Environment of a recipe for control: a Gymnasium id, a world of ours (desk:reach), or your own.",
     ),
 ]
 Steps = Annotated[int | None, typer.Option("--steps", metavar="N", help="Steps to train.  [default: the recipe's]")]

@@ -28,7 +28,7 @@ MIX, STEP = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xD1342543DE82EF95)  # odd:
 
 def batch_signs(batch: Batch) -> dict[str, float]:
     """`watch/flat`, `watch/agreement`, `watch/share.PART`, `watch/repeated`, `watch/identical`: each where it can be
-    computed."""
+    computed; the last two of text alone, for the actions of physics repeat by nature."""
     batch = batch.to("cpu")
     if batch.K == 0:
         return {}
@@ -44,6 +44,8 @@ def batch_signs(batch: Batch) -> dict[str, float]:
         for name in part_columns(batch, proxy):
             if (r := correlation(worth, within(batch, name))) is not None:
                 signs[f"watch/share.{name.removeprefix(proxy)[1:]}"] = r * r
+    if batch.context.is_floating_point():  # rows of numbers: no text was shown, and none is written
+        return signs
     repeated = repeated_share(batch)
     there = ~torch.isnan(repeated)
     if bool(there.any()):

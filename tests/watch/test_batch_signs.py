@@ -109,3 +109,14 @@ def test_continuous_actions_and_empty_batches_have_no_signs():
     turn = gd.Segment("policy", "?", [1.0], np.zeros((12, 2), np.float32), np.zeros(12))
     moves = gd.pack([gd.Episode(gd.Ask(gd.Task("1", "?")), (turn,))])
     assert batch_signs(moves) == {} and batch_signs(gd.pack([])) == {}
+
+
+def test_actions_of_physics_are_no_text():
+    """The best arm of a bandit is pulled again and again: that is no text which repeats itself."""
+    same = np.zeros(20, np.int64)
+    signs = {}
+    for name, context in (("text", np.zeros(3, np.int64)), ("rows", np.zeros(21 * 3, np.float32))):
+        track = gd.Segment("policy", "", context, same, np.zeros(20, np.float32))
+        signs[name] = batch_signs(gd.pack([gd.Episode(gd.Ask(gd.Task("1", "")), (track,))]))
+    assert signs["text"]["watch/repeated"] > 0.9
+    assert not {"watch/repeated", "watch/identical"} & set(signs["rows"])

@@ -36,7 +36,7 @@ from guerdon.worlds.sources import episodes, streams
 def ppo_control(
     reward: Any = None,  # of env steps, in the environment's place: FILE.py:NAME of a function, or a gd.worlds.step_reward
     *,
-    env: Any = "CartPole-v1",  # a Gymnasium id, FILE.py:NAME of a function that makes an environment, or such a function
+    env: Any = "CartPole-v1",  # a Gymnasium id, a world of ours, FILE.py:NAME of a function that makes one, or such a function
     worlds: int = 8,  # table 5 of the paper; with the horizon, the 2,048 env steps of table 3
     horizon: int = 256,  # env steps of each world in a step
     minibatch: int = 64,  # table 3
