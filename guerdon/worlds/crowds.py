@@ -64,7 +64,7 @@ class Crowd:
     `step` shows each a slate: an item is clicked with the probability `liking`, taste x appeal x exp(-fatigue boredom). Mood
     moves by a fifth towards the mean liking of what was shown; under `floor` a user leaves with probability
     churn (1 - mood / floor), of its group. Who left, or has had `length` steps, is done and earns nothing. `liked` is
-    the sum of likings so far: clicks without their noise.
+    the sum of likings so far: clicks without their noise; `hits` [N, K] is what was clicked in the last step.
 
     >>> import guerdon as gd, numpy as np
     >>> crowd = gd.worlds.Crowd(2, gd.worlds.Catalogue.drawn(4, 2, seed=0), seed=0)
@@ -125,7 +125,7 @@ class Crowd:
         count, clicked = np.zeros_like(self.bored), np.zeros_like(self.bored)
         np.add.at(count, (row, kind), ~empty & there[:, None])
         np.add.at(clicked, (row, kind), clicks)
-        self.bored = self.fades * self.bored + count
+        self.hits, self.bored = clicks, self.fades * self.bored + count
         self.shown, self.clicked = RECENT * self.shown + count, RECENT * self.clicked + clicked
         self.mood = np.where(there, 0.8 * self.mood + 0.2 * liking.mean(1), self.mood)
         leaves = self.churn[self.group] * np.maximum(1 - self.mood / self.floor, 0.0)

@@ -24,10 +24,9 @@ from guerdon.core.needs import Needs
 from guerdon.core.part import knob, part
 from guerdon.core.recipe import Recipe, recipe
 from guerdon.core.user_file import find_in_file
-from guerdon.data.opening import open_records
 from guerdon.models.control import Towers, mlp
+from guerdon.recipes.house.catalogues import own_catalogue
 from guerdon.recipes.house.ppo_control import ppo_control
-from guerdon.studies.streams import number_in, rows_with
 from guerdon.worlds.crowds import Catalogue
 from guerdon.worlds.feeds import Feed
 from guerdon.worlds.lock_step import gym
@@ -159,13 +158,3 @@ def planner_of(name: str) -> Planner:
         raise UserError(f"lerl.planner is {', '.join(PLANNERS)}, or FILE.py:NAME of a function, not {name!r}")
     own = find_in_file(name, "planner")
     return lambda told, allowed, dice: own(told, allowed)
-
-
-def own_catalogue(file: str) -> Catalogue:
-    """A user's items."""
-    kinds: dict[str, int] = {}
-    category, appeal = list[int](), list[float]()
-    for place, row in rows_with(open_records(file, file), ("category", "appeal")):
-        category.append(kinds.setdefault(str(row["category"]), len(kinds)))
-        appeal.append(number_in(row, "appeal", place, 0.0, 1.0))
-    return Catalogue(np.array(category), np.array(appeal), names=tuple(kinds))

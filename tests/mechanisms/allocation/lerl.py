@@ -14,7 +14,8 @@ from harness import Mechanism, World
 from guerdon.core.errors import UserError
 from guerdon.core.task import Sampling
 from guerdon.models.control import mlp
-from guerdon.recipes.allocation.lerl import PlannedFeed, by_rule, masked, own_catalogue, planned, planner_of
+from guerdon.recipes.allocation.lerl import PlannedFeed, by_rule, masked, planned, planner_of
+from guerdon.recipes.house.catalogues import own_catalogue
 from guerdon.training.catalog import find_recipe
 from guerdon.worlds import Catalogue, Feed
 
@@ -179,6 +180,7 @@ def kept(planner="rule"):
 mechanism = Mechanism(
     NAME,
     source="arXiv:2601.19585 as its abstract has it: categories by a planner, items within them by a policy; the rule is ours",
+    also=[own_catalogue],
     numbers={
         # (1 + 3) / 8 e^-1, 1 / 4 and 3 / 12: the first of equals
         "the rule": (lambda: [by_rule(TOLD, n, None) for n in (1, 3)], [["music"], ["music", "sport", "news"]]),
