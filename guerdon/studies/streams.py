@@ -90,7 +90,10 @@ def hindsight(requests: Requests) -> Hindsight:
     rows = vstack([once, csr_matrix(requests.use[t, a].T)])
     solution = linprog(-requests.value[t, a], A_ub=rows, b_ub=limits)
     if solution.status != 0:
-        raise UserError(f"the linear program of {len(requests.value):,} requests has no solution: {solution.message}")
+        raise UserError(
+            f"the linear program of {len(requests.value):,} requests has no solution: give values, uses and budgets in units in"
+            f" which they are nearer to 1; HiGHS says: {solution.message}"
+        )
     return Hindsight(-float(solution.fun), -np.asarray(solution.ineqlin.marginals[-R:]))
 
 

@@ -112,6 +112,6 @@ def own_stream(file: str, budgets: str) -> Requests:
             limits[name.strip()] = float(limit)
         except ValueError:
             raise UserError(f"budgets: {word!r} is not a resource with its limit, as views=1000") from None
-        if not limits[name.strip()] > 0:
-            raise UserError(f"budgets: {name.strip()} must be more than 0")
+        if not 0 < limits[name.strip()] < np.inf:
+            raise UserError(f"budgets: {name.strip()} must be more than 0, and finite")
     return requests_of(open_records(file, file), limits)

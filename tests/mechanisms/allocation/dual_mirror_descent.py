@@ -164,6 +164,10 @@ mechanism = Mechanism(
             [2 + 2 + 4 + 1 / 3, [2 / 3], 2 + 2 + 1 / 3],
         ),
         "a part of an option": (lambda: hindsight(TWO).worth, 0.5),
+        "a program without solution": (
+            lambda: refused(lambda: hindsight(Requests(np.array([[1.0]]), np.array([[[1e308]]]), np.array([1.0])))),
+            "give values, uses and budgets in units in which they are nearer to 1",
+        ),
         "nothing worth serving": (
             lambda: [
                 hindsight(Requests(-abs(VALUE), USE, SMALL.budget)).worth,
@@ -250,11 +254,13 @@ mechanism = Mechanism(
             lambda: [
                 refused(lambda: own_stream("mine.csv", "views")),
                 refused(lambda: own_stream("mine.csv", "views=0")),
+                refused(lambda: own_stream("mine.csv", "views=inf")),
+                refused(lambda: own_stream("mine.csv", "views=nan")),
                 refused(lambda: find_recipe("dual-mirror-descent")(mirror="entropy")),
             ],
             [
                 "'views' is not a resource with its limit, as views=1000",
-                "views must be more than 0",
+                *["views must be more than 0, and finite"] * 3,
                 "--set start=0.5, or what a unit is worth",
             ],
         ),

@@ -180,7 +180,6 @@ def kept(planner="rule"):
 mechanism = Mechanism(
     NAME,
     source="arXiv:2601.19585 as its abstract has it: categories by a planner, items within them by a policy; the rule is ours",
-    also=[own_catalogue],
     numbers={
         # (1 + 3) / 8 e^-1, 1 / 4 and 3 / 12: the first of equals
         "the rule": (lambda: [by_rule(TOLD, n, None) for n in (1, 3)], [["music"], ["music", "sport", "news"]]),
