@@ -32,6 +32,7 @@ PATIENCE = 30.0  # seconds without a word after which a worker is taken for lost
 LOSSES = 5  # workers that one job may be lost with: it may be what kills them
 STARTS = 3  # workers in a row that may fail to start in one place
 LARGEST = 1 << 20  # bytes of an environment that is sent along with a job
+ENDED = "the run ended while its workers played"
 MUST_EQUAL = ("guerdon", "python", "torch", "numpy", "machine", "device")
 
 
@@ -195,7 +196,10 @@ class Crew:
         with self.ready:
             self.over.set()
             self.ready.notify_all()
-            workers = [*self.workers.values()]
+            workers, orders = [*self.workers.values()], [*self.orders]
+            self.orders.clear()
+        for order in orders:
+            order.promise.set_exception(RunStopped(ENDED))
         for worker in workers:
             worker.close()
         self.store.close()
@@ -221,6 +225,9 @@ class Crew:
                 worker = None
                 self._again(place, order, lost)
                 continue
+            except Exception as error:  # noqa: BLE001 - an answer that cannot be read, for one: the run raises it
+                order.promise.set_exception(error)
+                continue
             with self.ready:
                 self.busy += time.perf_counter() - began
                 self.used += answer.used
@@ -241,8 +248,8 @@ class Crew:
                 if not self.over.is_set():
                     self.play.warn(f"{why}: another is started")
                 continue
-            except UserError as error:
-                why = str(error)
+            except Exception as error:  # noqa: BLE001 - no process, no file: whatever it is, the run has to say it
+                why = str(error) if isinstance(error, UserError) else f"worker {place} does not start: {error!r}"
                 break
             why = self._unfit(place, worker)
             if why:
@@ -290,6 +297,7 @@ class Crew:
         """Have a lost job played by another."""
         with self.ready:
             if self.over.is_set():
+                order.promise.set_exception(RunStopped(ENDED))
                 return
             order.losses += 1
             what = f"step {order.job.step}: worker {place} {lost} while it played {order.words}"

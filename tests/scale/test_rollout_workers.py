@@ -12,6 +12,7 @@ import threading
 import played_elsewhere as runs
 import pytest
 from killing import killed_at
+from started import modules_after
 
 import guerdon as gd
 from guerdon.runs.event_types import StepDone
@@ -153,12 +154,14 @@ def test_answers_that_are_lost_or_doubled_change_nothing(place, monkeypatch):
     assert run.weights == alone.weights and counted(run) == counted(alone)
 
 
-def test_a_run_that_is_killed_goes_on_with_other_workers(place, waited):
-    recipe = runs.on_a_table(runs.slow_turn(), steps=30)
-    with killed_at(13):
-        trained(place / "broken", 2, recipe=recipe)
-    run = gd.train(recipe, resume=place / "broken", workers=3, progress=False)
-    assert run.complete and run.weights == waited.weights
+@pytest.mark.parametrize("ahead", [False, True])
+def test_a_run_that_is_killed_goes_on_with_other_workers(place, ahead):
+    recipe = runs.on_a_table(runs.slow_turn(), steps=6, ahead=ahead)
+    alone = trained(place / f"unbroken-{ahead}", recipe=recipe)
+    with killed_at(4):
+        trained(place / f"broken-{ahead}", 2, recipe=recipe)
+    run = gd.train(recipe, resume=place / f"broken-{ahead}", workers=3, progress=False)
+    assert run.complete and run.weights == alone.weights
 
 
 def test_what_workers_cannot_play_is_said(place):
@@ -211,6 +214,11 @@ def test_ray_is_an_extra(place, monkeypatch):
 def test_a_worker_that_plays_otherwise_is_reported(place):
     run = trained(place / "otherwise", 1, recipe=runs.on_a_table(runs.pid_turn(), steps=2))
     assert any("played the first try otherwise" in w for w in run.warnings)
+
+
+def test_a_run_without_workers_imports_nothing_of_them(place):
+    modules = modules_after(["train", "grpo", "--task", "successor", "--model", "tabular", "--steps", "1"], place)
+    assert "guerdon.training.loop" in modules and not {name for name in modules if "guerdon.scale" in name}
 
 
 def test_asks_are_cut_by_their_tries():
