@@ -29,6 +29,7 @@ def cli(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureF
 # --- bad input ------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.sampled(20, "words")
 @pytest.mark.parametrize(
     ("words", "says"),
     [

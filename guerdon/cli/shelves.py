@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import ast
 import dataclasses
+import functools
 import importlib
 import pkgutil
 import re
@@ -92,8 +93,9 @@ def _imported() -> list[Shelved]:
     return sorted((each for each in every if each.folder), key=lambda each: (each.folder, each.name))
 
 
+@functools.cache
 def part_modules() -> dict[str, list[str]]:
-    """The modules with parts of a name, by today's names and older ones, read off the files."""
+    """The modules with parts of a name, by today's names and older ones, read off the files; nobody changes it."""
     by_name: dict[str, list[str]] = {}
     for path in sorted(HOME.rglob("*.py")):
         module = _module(path)

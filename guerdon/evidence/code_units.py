@@ -195,7 +195,9 @@ class _Normal:
 
     def visit(self, node: Any, names: Mapping[str, str]) -> Any:
         """The copy; `names` are the local ones around it, by what they are here."""
-        kind: Any = type(node)  # compared exactly: hundreds of thousands of nodes are visited, and none is of a subclass
+        kind: Any = type(
+            node
+        )  # compared exactly: hundreds of thousands of nodes are visited, and none is of a subclass
         if kind is list:
             return [each for each in [self.visit(one, names) for one in node] if each is not None]
         if not issubclass(kind, ast.AST) or not kind._fields:

@@ -109,6 +109,7 @@ def test_the_same_seed_gives_the_same_report():
     assert [h["by"] for h in first["hacks"]] != [h["by"] for h in other["hacks"]]
 
 
+@pytest.mark.slow
 def test_scores_that_fail_are_counted_and_are_no_hacks():
     def brittle(completion, answer):
         return 1.0 if completion.split("####")[1].strip() == answer else 0.0

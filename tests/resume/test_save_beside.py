@@ -331,6 +331,7 @@ def shaken(folder):
     return made
 
 
+@pytest.mark.slow
 def test_frozen_weights_that_are_written_to_are_saved(tmp_path):
     whole = gd.train(shaken(tmp_path / "lm"), seed=3, out=tmp_path / "whole", options=OPTIONS)
     with killed_at(3):

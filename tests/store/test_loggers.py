@@ -32,6 +32,7 @@ def scalars(folder):
     return {tag: {e.step: e.value for e in events.Scalars(tag)} for tag in events.Tags()["scalars"]}
 
 
+@pytest.mark.slow
 def test_tensorboard_hears_every_metric(run):
     logged = scalars(run.path / "tensorboard")
     metrics = run.metrics
