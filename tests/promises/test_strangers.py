@@ -68,7 +68,6 @@ def as_a_stranger(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(Path("elsewhere").absolute()))
 
 
-@pytest.mark.slow
 def test_files_of_a_strangers_run_are_not_run(cli, monkeypatch, tried):
     """`--resume`, `replay` and `eval` of a run that another user made, with its reward, its task and its recipe in files."""
     begun(cli)

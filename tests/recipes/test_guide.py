@@ -325,7 +325,6 @@ def test_what_was_given_is_learned_too(guided):
     assert solves(unlearned.play.models["policy"], secrets()) < 0.2
 
 
-@pytest.mark.slow
 def test_hints_are_counted_and_stop_when_they_are_no_longer_needed(guided):
     first, last = guided.rows[0], guided.rows[-1]
     assert first["episodes"] == 4 * (8 + 8)

@@ -40,7 +40,6 @@ def recipe(folder):
     )  # fmt: skip
 
 
-@pytest.mark.slow
 def test_a_broken_run_goes_on_to_the_same_adapter(tmp_path, monkeypatch):
     made = recipe(tmp_path / "lm")
     whole = gd.train(made, seed=3, out=tmp_path / "whole", options=OPTIONS)

@@ -106,7 +106,6 @@ def run(tmp_path_factory):
     return gd.train(recipe, seed=3, out=tmp_path_factory.mktemp("faults") / "run", options=gd.Options(eval_tasks=0))
 
 
-@pytest.mark.slow
 def test_every_healthy_score_is_exact_and_no_other_is_a_number(run):
     batch = run.batch(0)
     numbers = [int(batch.episodes[e].task.answer) for e in batch.episode[batch.leaf].tolist()]

@@ -22,7 +22,6 @@ def of(run):
     return prompting(run, example_batches(run, print))
 
 
-@pytest.mark.slow
 def test_the_tokens_are_those_that_were_read(run):
     shown = of(run)
     segment = example_batches(run, print)[0].batch.episodes[0].segments[0]

@@ -105,7 +105,6 @@ def three_runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return runs
 
 
-@pytest.mark.slow
 def test_runs_are_compared_as_the_library_compares_them(ask: Ask, three_runs: Path) -> None:
     client = ask(three_runs)
     ids = {row["name"]: row["id"] for row in client.get("/api/runs").json()["rows"]}
