@@ -213,6 +213,7 @@ def test_what_is_said_now_takes_the_place_of_what_was_said_then(cli):
     assert config["options"] == {**gd.Run("a").config["options"], "keep": 1}
 
 
+@pytest.mark.slow
 def test_steps_take_the_place_of_a_budget_and_a_file_that_of_a_task(cli):
     rows = [{"prompt": f"{n}?", "answer": "1"} for n in range(20)]
     Path("rows.jsonl").write_text("\n".join(map(json.dumps, rows)))
@@ -225,6 +226,7 @@ def test_steps_take_the_place_of_a_budget_and_a_file_that_of_a_task(cli):
     assert back["data"] is None and back["wish"]["task"] == "parity"
 
 
+@pytest.mark.slow
 def test_in_python(cli):
     cli(*TRAIN, "--out", "a")
     run = gd.train(again="a", lr=0.5, out="b", steps=1)

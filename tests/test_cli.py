@@ -194,6 +194,7 @@ def test_show_tells_of_a_run(cli: Cli) -> None:
     assert found["weights"] == Run("a").weights and found["config"]["recipe"] == "grpo"
 
 
+@pytest.mark.sampled(1, "given")
 @pytest.mark.parametrize("given, kept", [({}, "passive"), ({"OMP_WAIT_POLICY": "active"}, "active")])
 def test_threads_wait_asleep_unless_the_user_says_otherwise(given: dict[str, str], kept: str) -> None:
     code = "import os, sys; from guerdon.cli.main import program; program(); assert 'torch' not in sys.modules"

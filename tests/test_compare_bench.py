@@ -225,6 +225,7 @@ def test_a_misled_start_is_told_the_same_mistake():
 # --- running ------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_every_arm_can_be_built(tmp_path: Path):
     known = Known(tmp_path / "none")
     part = StartArms({}, "misled", compare_rewards.STARTS["misled"].cut(), compare_rewards.PILOT)

@@ -81,6 +81,7 @@ def test_greedy_is_what_transformers_generates(model):
         assert made[0, seen.shape[1] :].tolist() == reply.actions.tolist()
 
 
+@pytest.mark.sampled(1, "model")
 def test_what_is_sampled_is_what_is_read(model):
     ways = ({}, {"temperature": 0.6}, {"top_k": 5}, {"top_p": 0.7, "temperature": 1.4}, {"min_p": 0.1})
     requests = [request(view, seed, **way) for seed, way in enumerate(ways) for view in VIEWS]

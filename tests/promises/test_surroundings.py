@@ -280,6 +280,7 @@ def test_control_characters_are_shown_and_not_obeyed(cli, tried):
         tried()
 
 
+@pytest.mark.slow
 def test_nor_on_a_terminal_with_bars(cli, monkeypatch, tried):
     """The same on a terminal, where bars and colours are effects of our own: none of theirs is among them."""
     evil_folder()

@@ -34,6 +34,7 @@ def test_options_that_are_not_used_change_no_key():
     assert replace(OPTIONS, eval_whole_only=("steps",)).keeping == {**OPTIONS.keeping, "eval_whole_only": ("steps",)}
 
 
+@pytest.mark.slow
 def test_claims_of_earlier_rules_keep_their_exams_and_new_evidence_has_three(tmp_path):
     def options(how, entry):
         return {arm.options.eval_whole_only for trial in trials_of("prime", entry, how) for arm in trial.arms.values()}

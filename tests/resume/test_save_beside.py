@@ -364,6 +364,7 @@ def test_weights_of_a_seed_below_an_adapter(tmp_path):
     assert weights_hash(trained.net) == weights_hash(stored.net)
 
 
+@pytest.mark.slow
 def test_a_copy_of_an_adapted_policy_shares_its_base(tmp_path):
     """A snapshot as reference, and a player ahead of the learner: neither has weights of its own below the adapter."""
     made = recipe(tmp_path / "lm")

@@ -108,6 +108,7 @@ def test_a_function_whose_loading_raises_says_so(pool):
     assert "could not be loaded in a worker" in answers[0].error and "ValueError: invalid literal" in answers[0].error
 
 
+@pytest.mark.slow
 def test_many_functions_pass_through_a_worker(pool):
     for i in range(150):
         assert one(pool, lambda i=i: i).value == i
