@@ -101,11 +101,10 @@ def train(
     with the package. Further keywords are the recipe's knobs; dotted ones go in `settings` (`{"learn.clip": 0.5}`). With a
     `budget` (400_000 tokens: "400000"; "5000:samples") the run ends when it is spent. `resume` continues an earlier run of the
     same recipe; one that names Python files and was not made by this user on this computer with `trust` alone. `again` is an
-    earlier run to rerun with the changes given here; more `steps` alone extend a finished one from where it ended, with the
+    earlier run to rerun with the changes given here; more `steps` alone extend a finished one from where it ended with the
     weights of one unbroken run. A `truth`, "verified" for the task's own check or what `reward` takes, scores the same tries
-    and is never trained on; `watch` raises alarms, by all rules or those listed (docs/watch.md). `progress` is shown on a
-    terminal, in IPython and in a notebook, unless set. Ctrl-C, or a notebook's stop button, finishes the step and returns the
-    run as far as it came; a second one ends it at once.
+    and is never trained on; `watch` raises alarms, by all rules or those listed (docs/watch.md). Ctrl-C, or a notebook's stop
+    button, finishes the step and returns the run as far as it came; a second one ends it at once.
 
     Args:
         recipe: a name, a file, a `Recipe` or a `Study`.
@@ -127,7 +126,7 @@ def train(
         settings: dotted knobs by name.
         text: values of settings are text from a command line, to be parsed.
         trust: run Python files that a resumed run names.
-        progress: show progress; by default where there is a display.
+        progress: show progress; by default on a terminal, in IPython and in a notebook.
         more: knobs of the recipe.
 
     >>> import tempfile
@@ -155,11 +154,9 @@ def train(
         folder.create(ready.config)
         notes = [*_skipped_rows(ready.built), *remember(ready.config, here)]
         if ready.parent is not None:
-            notes += [
-                *inherit(ready.parent, folder, ready.options.keep),
-                *other_code(ready.parent.read_config(), ready.built),
-            ]
-            notes += other_machine(ready.parent.read_config())
+            earlier = ready.parent.read_config()
+            notes += inherit(ready.parent, folder, ready.options.keep)
+            notes += [*other_code(earlier, ready.built), *other_machine(earlier)]
         return _go(ready.built, folder, ready.options, ready.seed, ready.total, listeners, notes)
 
 
@@ -374,7 +371,7 @@ def evaluate(
         seed: of sampling.
         sampling: how the model samples.
         trust: run Python files that a stopped run names.
-        progress: show progress; by default where there is a display.
+        progress: show progress; by default on a terminal, in IPython and in a notebook.
 
     >>> import guerdon as gd
     >>> result = gd.evaluate("sprig", task="chain:1", tasks=8, sampling=gd.Sampling(temperature=0.0))
@@ -496,7 +493,7 @@ def best_of(
         seed: of sampling.
         sampling: how the model samples.
         trust: run Python files that a stopped run names.
-        progress: show progress; by default where there is a display.
+        progress: show progress; by default on a terminal, in IPython and in a notebook.
 
     >>> import guerdon as gd
     >>> result = gd.best_of("sprig", gd.majority(), task="chain:2", n=2, tasks=4)
