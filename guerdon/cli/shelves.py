@@ -95,7 +95,7 @@ def _imported() -> list[Shelved]:
 
 @functools.cache
 def part_modules() -> dict[str, list[str]]:
-    """The modules with parts of a name, by today's names and older ones, read off the files; nobody changes it."""
+    """The modules with parts of a name, by today's names and older ones, read off the files; callers only read it."""
     by_name: dict[str, list[str]] = {}
     for path in sorted(HOME.rglob("*.py")):
         module = _module(path)
