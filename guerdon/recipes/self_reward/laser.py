@@ -79,6 +79,8 @@ class LastToken(FieldColumns):
 class last_token(LastToken, Term):
     r"""$w\,(\beta(\log\pi(z \mid x, y) - c) - r)^2$, the mean over tracks, with the weight $w$ of the column that `own_scores`
     gives. Notes `accuracy`: how often the score is on the reward's side of 1/2 (arXiv:2510.14943).
+    Assumes, where $c$ is a `constant`, that the start model gives the token the same log-prob after every solution; biased by
+    as much as it does not.
 
     >>> last_token("?", 0.1, -23.0, "correct").wants
     ('next:?',)

@@ -110,6 +110,7 @@ class consistency(Term):
     r"""$\frac12[KL(p_J \| p_I) + KL(p_I \| p_J)] + \frac w2[H(p_J) + H(p_I)]$, the mean over comparisons, for `on(compared(),
     ...)`: $p_J$ by verdicts, $p_I$ by implicit rewards, both with a gradient. Two equal probabilities have a divergence of 0.
     Notes `divergence`, and `agreement`, how often both prefer the same (arXiv:2502.08922).
+    Assumes that one of the two is right where they differ. Biased to what they agree on, where the divergence is 0.
 
     >>> consistency(own_verdicts()).wants
     ('logp', 'next: a', 'next: b')
