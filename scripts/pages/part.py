@@ -165,7 +165,7 @@ def columns(cls: type) -> str:
     lines = []
     for name, words in (("needs", "Reads columns"), ("wants", "Reads from the model it trains"), ("gives", "Gives")):
         try:
-            names = getattr(holder, name, None)
+            names: Any = getattr(holder, name, None)
         except UserError:  # it lacks something that only its user can give
             continue
         if hasattr(names, "any_name"):  # the fields of a sample that a scorer is called with
