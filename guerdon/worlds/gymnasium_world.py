@@ -83,7 +83,7 @@ def side_by_side(name: str, n: int) -> Any:
     (`SAME_STEP`). Each is the same as one alone at its seed; `gold()` is the action of an oracle policy in each.
 
     Args:
-        name: of one of our own worlds: `desk:reach`, `desk:push`, `desk:carry`, `desk:obstacles`, `bandits:5`.
+        name: of one of our own worlds: `desk:reach`, `desk:push`, `desk:carry`, `desk:obstacles`, `ball`, `bandits:5`.
         n: how many.
 
     >>> import guerdon as gd

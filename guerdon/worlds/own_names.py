@@ -1,4 +1,4 @@
-"""Our own worlds by name: `desk:push`, `bandits:10`.
+"""Our own worlds by name: `desk:push`, `ball`, `bandits:10`.
 
 Leaves out: the worlds as environments of Gymnasium (`own_worlds.py`).
 """
@@ -8,11 +8,12 @@ from __future__ import annotations
 from typing import Any
 
 from guerdon.core.errors import UserError, unknown
+from guerdon.worlds.ball import Ball
 from guerdon.worlds.bandits import Bandits
 from guerdon.worlds.desk import JOBS, Desk
 
-FAMILIES = ("bandits", "desk")
-OWN = ("bandits:5", *(f"desk:{job}" for job in JOBS))  # names, for who seeks one
+FAMILIES = ("ball", "bandits", "desk")
+OWN = ("ball", "bandits:5", *(f"desk:{job}" for job in JOBS))  # names, for who seeks one
 ARMS = 100  # at most
 
 
@@ -28,6 +29,10 @@ def core_of(name: str, n: int) -> Any:
         if which not in JOBS:
             raise unknown("world", name, [f"desk:{job}" for job in JOBS])
         return Desk(n, which)  # type: ignore[arg-type]
+    if family == "ball":
+        if which:
+            raise unknown("world", name, OWN)
+        return Ball(n)
     arms = which or "5"
     if not arms.isdigit() or not 2 <= int(arms) <= ARMS:
         raise UserError(f"bandits have 2 to {ARMS} arms, bandits:10, not {name!r}")

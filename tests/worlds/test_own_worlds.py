@@ -8,11 +8,12 @@ from command_line import command_line, refused
 
 import guerdon as gd
 from guerdon.runs.run import Run
+from guerdon.worlds.ball import FALL, HITS, Ball
 from guerdon.worlds.bandits import Bandits
 from guerdon.worlds.desk import GRIP, NEAR, STEP, TOUCH, Desk
 from guerdon.worlds.own_worlds import OwnWorld, OwnWorlds
 
-NAMES = ["desk:reach", "desk:push", "desk:carry", "desk:obstacles", "bandits:5", "bandits:2"]
+NAMES = ["desk:reach", "desk:push", "desk:carry", "desk:obstacles", "ball", "bandits:5", "bandits:2"]
 
 
 def desk(job, hand, puck=(0.0, 0.0), goal=(0.6, 0.6), gap=0.0):
@@ -84,6 +85,36 @@ def test_a_bandit_counts_and_pays_as_often_as_its_mean():
     assert view[3:6].sum() == pytest.approx(made.paid[0].sum() / 100)
 
 
+def ball(place, way, paddle):
+    made = Ball(1)
+    made.place[0], made.way[0], made.paddle[0] = place, way, paddle
+    return made
+
+
+def test_a_ball_is_thrown_back_and_a_hit_is_paid():
+    made = ball((0.5, 0.03), (0.01, -FALL), 0.46)  # it lands at 0.51, half the paddle beside its middle
+    pay, over, _, _ = made.step([[0.0]])
+    assert (pay[0], bool(over[0]), made.hits[0]) == (1.0, False, 1)
+    assert made.place[0] == pytest.approx([0.51, 0.05])
+    assert made.way[0] == pytest.approx([0.01 + 0.02 * 0.5, FALL])
+    missed = ball((0.5, 0.03), (0.0, -FALL), 0.65)
+    pay, over, cut, reached = missed.step([[0.0]])
+    assert (pay[0], bool(over[0]), bool(cut[0]), bool(reached[0])) == (0.0, True, False, False)
+    wall = ball((0.98, 0.5), (0.04, FALL), 0.5)
+    wall.step([[0.0]])
+    assert wall.place[0] == pytest.approx([0.98, 0.58]) and wall.way[0] == pytest.approx([-0.04, FALL])
+    ceiling = ball((0.5, 0.97), (0.0, FALL), 0.5)
+    ceiling.step([[0.0]])
+    assert ceiling.place[0] == pytest.approx([0.5, 0.95]) and ceiling.way[0][1] == -FALL
+
+
+def test_the_last_hit_ends_it():
+    made = ball((0.5, 0.03), (0.0, -FALL), 0.5)
+    made.hits[0] = HITS - 1
+    pay, over, _, reached = made.step([[0.0]])
+    assert (pay[0], bool(over[0]), bool(reached[0])) == (1.0, True, True)
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_it_keeps_the_contract(name):
     counts = gd.check_env(gd.worlds.gym(name), episodes=12)
@@ -122,7 +153,7 @@ def test_a_gold_player_reaches_the_goal(name):
     many = OwnWorlds(name, 200)
     many.reset(seed=1)
     won = np.zeros(200, bool)
-    for _ in range(100):
+    for _ in range(400 if name == "ball" else 100):
         _, _, _, _, infos = many.step(many.gold())
         won |= infos["success"]
     assert won.all()
@@ -133,6 +164,7 @@ def test_a_gold_player_reaches_the_goal(name):
     [
         ("desk:rech", "unknown world 'desk:rech': did you mean 'desk:reach'?"),
         ("bandits:1", "bandits have 2 to 100 arms, bandits:10, not 'bandits:1'"),
+        ("ball:2", "unknown world 'ball:2': did you mean 'ball'?"),
         ("bandit", "unknown environment 'bandit': did you mean 'bandits:5'?"),
     ],
 )
@@ -165,3 +197,12 @@ def test_ppo_learns_to_reach(tmp_path, monkeypatch, capsys):
         cli("eval", "run", "--env", "desk:push"),
         "run reads 6 numbers and gives 2 numbers; desk:push shows 10 and takes 2",
     )
+
+
+@pytest.mark.slow
+def test_ppo_learns_to_keep_a_ball_in_the_air(tmp_path, monkeypatch, capsys):
+    cli = command_line(tmp_path, monkeypatch, capsys)
+    words = ("--set", "minibatch=256", "--set", "lr=1e-3", "--steps", "30", "--out", "run")
+    assert cli("train", "ppo_control", "--env", "ball", *words).code == 0
+    first, last = Run("run").evaluations[0], Run("run").evaluations[-1]
+    assert first["success"] < 0.2 and last["success"] > 0.7
