@@ -13,6 +13,7 @@ import importlib
 import os
 import secrets
 import socket
+import time
 from collections.abc import Iterator
 from typing import Any
 from urllib.parse import urlsplit
@@ -27,7 +28,8 @@ from guerdon.scale import crew
 from guerdon.scale.job import Answer, Job, Lost
 from guerdon.scale.station import Hello, Setup, hello, setup_of
 
-SECONDS = 5.0  # to reach a cluster
+SECONDS = 5.0  # to reach a cluster, and to leave it
+LOOK = 0.5  # seconds between two looks at who is waited for
 TO_START = 120.0  # until a worker has loaded its libraries and built the run
 AUTH = ("RAY_AUTH_MODE", "RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH")  # by which Ray is told who may use a cluster
 TOKEN = "ray_token"  # a file in the run's folder, while a cluster of its own lasts
@@ -58,6 +60,7 @@ class ObjectStore:
 
     def __init__(self) -> None:
         self.kept: dict[str, Any] = {}
+        self.closed = False
 
     def put(self, name: str, data: bytes) -> None:
         self.kept[name] = _ray().put(data)
@@ -66,6 +69,7 @@ class ObjectStore:
         self.kept.pop(name, None)
 
     def close(self) -> None:
+        self.closed = True
         self.kept.clear()
 
 
@@ -89,9 +93,17 @@ class RayWorker:
 
     def _answer(self, promise: Any, patience: float) -> Any:
         """What was promised. It may take as long as it will while the actor answers that it lives."""
+        sign, since = None, time.monotonic()  # a sign of life that was asked for, and when that or the last one was
         try:
-            while not self.ray.wait([promise], timeout=patience / 2)[0]:
-                if not self.ray.wait([self.actor.lives.remote()], timeout=patience)[0]:
+            while not self.ray.wait([promise], timeout=LOOK)[0]:
+                now = time.monotonic()
+                if self.store.closed:
+                    raise Lost("is not needed any more")
+                if sign is None and now - since > patience / 2:
+                    sign, since = self.actor.lives.remote(), now
+                elif sign is not None and self.ray.wait([sign], timeout=0)[0]:
+                    sign, since = None, now
+                elif sign is not None and now - since > patience:
                     raise Lost(f"said nothing for {patience:g} s")
             return self.ray.get(promise)
         except (self.ray.exceptions.RayActorError, self.ray.exceptions.RaySystemError) as error:
@@ -126,6 +138,8 @@ def hired_on_ray(where: str, folder: RunFolder, play: Player) -> Iterator[crew.C
             yield made
         finally:
             made.close()
+            for thread in made.threads:  # what asks Ray while it shuts down is ended by it
+                thread.join(SECONDS)
 
 
 @contextlib.contextmanager
