@@ -65,7 +65,7 @@ class Shelf:
     """Where local workers find weights: files in memory, or in the system's folder for temporary ones."""
 
     def __init__(self) -> None:
-        self.folder = Path(tempfile.mkdtemp(prefix="guerdon-", dir=SHARED if SHARED.is_dir() else None))
+        self.folder = Path(tempfile.mkdtemp(prefix=_prefix(os.getpid()), dir=SHARED if SHARED.is_dir() else None))
 
     def put(self, name: str, data: bytes) -> None:
         free = shutil.disk_usage(self.folder).free
@@ -81,6 +81,11 @@ class Shelf:
 
     def close(self) -> None:
         shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def _prefix(pid: int) -> str:
+    """How the names of a process's shelves begin."""
+    return f"guerdon-{pid}-"
 
 
 class LocalWorker:
@@ -160,6 +165,7 @@ class _Template:
         self.control, theirs = socket.socketpair()
         code = "import json, sys; sys.path[:] = json.loads(sys.argv[1])\nfrom guerdon.scale.local import template; template()"
         words = [sys.executable, "-c", code, json.dumps([str(Path(each).absolute()) for each in sys.path])]
+        words.append(str(os.getpid()))
         with theirs:
             self.process = subprocess.Popen(words, stdin=theirs.fileno(), start_new_session=True)
 
@@ -196,7 +202,7 @@ def template() -> None:
 
     listings()  # remembered
 
-    control = socket.socket(fileno=os.dup(0))
+    control, run = socket.socket(fileno=os.dup(0)), int(sys.argv[2])
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     for number in (signal.SIGINT, signal.SIGHUP):  # Ctrl-C is the run's, which finishes its step
         signal.signal(number, signal.SIG_IGN)
@@ -204,6 +210,9 @@ def template() -> None:
     while True:
         message, ends, _, _ = socket.recv_fds(control, 1, 1)
         if not message:
+            for place in (SHARED, Path(tempfile.gettempdir())):  # what a run that was killed has left in memory
+                for left in place.glob(f"{_prefix(run)}*"):
+                    shutil.rmtree(left, ignore_errors=True)
             os._exit(0)
         if os.fork() == 0:
             control.close()
