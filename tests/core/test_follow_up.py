@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+import pytest
 import torch
 from refusals import refusal
 from strategies import episode, expanded, segment
