@@ -292,4 +292,4 @@ def test_the_help_of_train_is_in_groups_at_80_columns(cli: Cli, monkeypatch: pyt
         for head, rest in of_group.items()
     }
     assert told["What to train"] == ["--task", "--model", "--reward", "--env", "--set"] and told["Other"] == ["-h"]
-    assert told["Length"] == ["--steps", "--budget", "--seed"] and "--data" in told["Your data"]
+    assert told["Length"] == ["--steps", "--budget", "--seed", "--workers"] and "--data" in told["Your data"]

@@ -98,6 +98,8 @@ def _is_replaced(slot: str, now: TrainRequest, config: Mapping[str, Any]) -> boo
         return now.options is not None and now.options.truth != config["options"].get(slot)
     if slot in OF_PROBLEMS:
         return now.run.task is not None or now.run.data is not None
+    if slot == "env":
+        return "env" in now.run.settings
     return getattr(now.run, slot) is not None
 
 

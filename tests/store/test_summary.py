@@ -45,7 +45,7 @@ def test_nothing_has_no_numbers():
     ("id", "prompt", "shown", "form"),
     [
         ("countdown 3 7 make 10", "countdown 3 7 make 10", None, "countdown"),
-        ("countdown 3 7 make 10", "countdown 3 7 make 10", "48\ncountdown 3 7 make 10", "0 countdown"),
+        ("countdown 3 7 make 10", "countdown 3 7 make 10", "48\ncountdown 3 7 make 10", "0 mine"),
         ("after 2?", "after 2?", None, "after"),
         ("17", "Rudy runs 5 miles.\nHow long?", None, "mine"),
         ("17", "What is 2 + 2?", "think first:\nWhat is 2 + 2?", "think mine"),
