@@ -108,10 +108,11 @@ def method_page(entry: RecipeEntry, proof: Mapping[str, Any] | None, every: Sequ
 
 
 def own_modules(entry: RecipeEntry) -> list[str]:
-    """The modules that only this recipe wants: its own first, then those beside it in a folder of its own."""
+    """The modules that only this recipe wants: its own first, then those beside it where it has a folder of its own."""
     module = entry.function.__module__
-    folder = f"{module.rpartition('.')[0]}."
-    return [module, *(name for name in part_modules() if name.startswith(folder))]
+    folder, _, name = module.rpartition(".")
+    beside = [each for each in part_modules() if each.startswith(f"{folder}.")] if name == "recipe" else []
+    return [module, *beside]
 
 
 def own_parts(entry: RecipeEntry) -> list[type]:

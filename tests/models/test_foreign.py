@@ -261,7 +261,8 @@ def test_it_is_trained(tmp_path, kind):
     assert runs[0].complete and runs[0].weights == runs[1].weights
     trained, again = runs[0].model(), models.load(str(tmp_path / "a" / "models" / "policy"))
     assert trained.identity() == again.identity() != models.load(source).identity()
-    agree(answer(trained, [request()])[0], answer(again, [request()])[0], terms=0)
+    one, other = (answer(model, [request()])[0] for model in (trained, again))
+    agree(one, other)  # weights are equal; where they lie in memory can decide the order of sums
 
 
 def length(completion):
