@@ -49,6 +49,19 @@ def test_a_killed_run_ends_with_the_same_weights(tmp_path, unbroken, step):
     assert any("from" in e.info for e in run.batch(3).episodes)
 
 
+def test_a_run_of_an_environment_is_rerun_and_extended(tmp_path):
+    small = {name: value for name, value in SMALL.items() if name != "steps"}
+    how = gd.Options(eval_tasks=0)
+    first = gd.train(
+        "ppo_control", settings={"env": "CartPole-v1", **small}, steps=1, out=tmp_path / "a", options=how, seed=1
+    )
+    more = gd.train(again=first.path, steps=2, out=tmp_path / "b")
+    whole = gd.train(
+        "ppo_control", settings={"env": "CartPole-v1", **small}, steps=2, out=tmp_path / "c", options=how, seed=1
+    )
+    assert more.weights == whole.weights != first.weights
+
+
 CHILD = """
 import os, signal, sys
 import torch; torch.set_num_threads(1)
