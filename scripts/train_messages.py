@@ -4,9 +4,9 @@
     python scripts/train_messages.py --out toy --toy            # on a CPU: every part of it, at a size that learns little
 
 `message_text.py` says what is written; only what the model should say is learned. The folder is a model, with the adapter merged,
-and has the adapter alone in `adapter/`: `--model OUT`, or `gd.models.load("sprig-2", adapter="OUT/adapter")`. It is saved at the
-end, for it takes minutes. `training.json` has the accuracy on held-out problems before and after. Leaves out: a model from
-nothing (`train_sprig.py`).
+and has the adapter alone in `adapter/`: `--model OUT`, or `gd.models.load("sprig-2", adapter="OUT/adapter")`. It is saved fifty
+times on the way: stopped early, it is what it is by then. `training.json`, at the end, has the accuracy on held-out problems
+before and after. Leaves out: a model from nothing (`train_sprig.py`).
 """
 
 from __future__ import annotations
@@ -71,8 +71,9 @@ def accuracies(model: Any, problems: int, names: tuple[str, ...]) -> dict[str, f
     return {name: float(gd.evaluate(model, task=name, tasks=problems, **how)["pass@1"]) for name in names}
 
 
-def learned(net: Any, batches: Any, args: argparse.Namespace) -> list[dict[str, float]]:
-    """Train the adapter: AdamW with warm-up and a cosine. The losses on the way."""
+def learned(model: Any, batches: Any, args: argparse.Namespace) -> list[dict[str, float]]:
+    """Train the adapter: AdamW with warm-up and a cosine; it is saved on the way. The losses on the way."""
+    net = model.net
     weights = [weight for weight in net.parameters() if weight.requires_grad]
     optimiser = with_masters(lambda masters: torch.optim.AdamW(masters, lr=0.0, weight_decay=0.0), weights)
     masters = [p for group in optimiser.param_groups for p in group["params"]]
@@ -88,6 +89,7 @@ def learned(net: Any, batches: Any, args: argparse.Namespace) -> list[dict[str, 
         optimiser.step()
         if (step + 1) % max(1, args.steps // 50) == 0 or step + 1 == args.steps:
             curve.append({"step": step + 1, "loss": round(loss.item(), 4)})
+            model.save_pretrained(args.out)
             print(f"{step + 1}/{args.steps}  loss {loss.item():.4f}  {time.perf_counter() - began:.0f} s", flush=True)
     return curve
 
@@ -103,7 +105,7 @@ def main(words: list[str] | None = None) -> None:
     encoder = Encoder(model.tokenizer, CONTEXT, args.shard)
     shards = written_shards(args.seed, args.writers, encoder, message_conversations)
     began = time.perf_counter()
-    curve = learned(model.net, read_again(shards, args.shards, args.uses, random.Random(args.seed)), args)
+    curve = learned(model, read_again(shards, args.shards, args.uses, random.Random(args.seed)), args)
     seconds = time.perf_counter() - began
     model.save_pretrained(args.out)
     after = accuracies(models.load(args.out), args.exam, names) if args.exam else {}
