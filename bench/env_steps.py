@@ -77,9 +77,15 @@ def ours(env: Any, steps: int, seed: int) -> float:
 
 def theirs(env: str, steps: int, seed: int) -> float:
     """The same of stable-baselines3's."""
+    from stable_baselines3.common.env_util import make_vec_env
+
+    return rate_of_theirs(make_vec_env(env, WORLDS, seed=seed), HORIZON, MINIBATCH, steps, seed)
+
+
+def rate_of_theirs(worlds: Any, horizon: int, minibatch: int, rollouts: int, seed: int) -> float:
+    """Env steps per processor second of stable-baselines3's PPO in some worlds, from its second rollout on."""
     from stable_baselines3 import PPO
     from stable_baselines3.common.callbacks import BaseCallback
-    from stable_baselines3.common.env_util import make_vec_env
 
     at: list[float] = []
 
@@ -92,17 +98,18 @@ def theirs(env: str, steps: int, seed: int) -> float:
 
     model = PPO(
         "MlpPolicy",
-        make_vec_env(env, WORLDS, seed=seed),
-        n_steps=HORIZON,
-        batch_size=MINIBATCH,
+        worlds,
+        n_steps=horizon,
+        batch_size=minibatch,
         n_epochs=EPOCHS,
         policy_kwargs={"net_arch": [64, 64]},
         device="cpu",
         seed=seed,
     )
-    model.learn(steps * STEP, callback=Clock())
+    step = worlds.num_envs * horizon
+    model.learn(rollouts * step, callback=Clock())
     at.append(time.process_time())  # the end of the last update
-    return (steps - 1) * STEP / (at[-1] - at[1])
+    return float((rollouts - 1) * step / (at[-1] - at[1]))
 
 
 def in_turns(arms: dict[str, Callable[[int], float]], rounds: int) -> dict[str, list[float]]:

@@ -23,6 +23,7 @@ import numpy as np
 import torch
 
 import guerdon as gd
+from bench.env_steps import rate_of_theirs
 
 WORLDS, HORIZON, MINIBATCH = 32, 64, 256
 STEP = WORLDS * HORIZON
@@ -60,22 +61,7 @@ def worlds(reward: Any, seed: int) -> Any:
 
 def trained(reward: Any, rollouts: int, seed: int) -> float:
     """Env steps per processor second of PPO."""
-    from stable_baselines3 import PPO
-    from stable_baselines3.common.callbacks import BaseCallback
-
-    at: list[float] = []
-
-    class Clock(BaseCallback):  # type: ignore[misc]
-        def _on_step(self) -> bool:
-            return True
-
-        def _on_rollout_start(self) -> None:
-            at.append(time.process_time())
-
-    model = PPO("MlpPolicy", worlds(reward, seed), n_steps=HORIZON, batch_size=MINIBATCH, device="cpu", seed=seed)
-    model.learn(rollouts * STEP, callback=Clock())
-    at.append(time.process_time())  # the end of the last update
-    return (rollouts - 1) * STEP / (at[-1] - at[1])
+    return rate_of_theirs(worlds(reward, seed), HORIZON, MINIBATCH, rollouts, seed)
 
 
 def stepped(reward: Any, rollouts: int, seed: int) -> float:
