@@ -7,7 +7,6 @@ Leaves out: forms of files (`guerdon/data`), what a row says.
 
 from __future__ import annotations
 
-import abc
 import array
 import dataclasses
 import functools
@@ -165,7 +164,7 @@ class OpenedRows:
         return self.own, range(cut) if split == "train" else range(cut if cut < end else 0, end)
 
 
-class OwnRows(abc.ABC):
+class OwnRows:
     """A source of tasks from a user's rows. Parts made on it have these knobs, and understand a row: `reading`, `tasks_of_row`,
     `common`, `needs_room` and `misfit` are theirs."""
 
@@ -178,25 +177,25 @@ class OwnRows(abc.ABC):
     counted: ClassVar[str] = ROWS  # what is counted and held out: rows, or prompts with all tasks that share one
     kind: str = ""  # the column that sorts tasks into kinds
 
-    @abc.abstractmethod
     def reading(self, records: Records, title: str, own: RowSet | None) -> Any:
         """How rows of these columns are read, by name or by guess; those of a test as the source's `own` are."""
+        raise NotImplementedError
 
-    @abc.abstractmethod
     def tasks_of_row(self, row: DataRow, reading: Any) -> tuple[list[Task], int] | str:
         """The tasks that a row makes, and how many pairs of it were ties; or what is wrong with it."""
+        raise NotImplementedError
 
-    @abc.abstractmethod
     def common(self, task: Task) -> str:
         """What tasks have in common that are held out together: what they show."""
+        raise NotImplementedError
 
-    @abc.abstractmethod
     def needs_room(self, task: Task) -> str:
         """The text that a model must have room for."""
+        raise NotImplementedError
 
-    @abc.abstractmethod
     def misfit(self, model: Model, task: Task, room: int) -> str:
         """Why a task is too long for a model of so many positions; "" where it is not."""
+        raise NotImplementedError
 
     # --- what a source is -------------------------------------------------------------------------------------------
 
